@@ -1,0 +1,72 @@
+"""cli: a command line -> a model -> text, or JSON with --json; data on stdout, progress on stderr.
+
+One file per command. To add one: write cli/<name>.py with a function `register(app)`, add its name to COMMANDS,
+run `make docs`; the surface and docs tests ask for the rest.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import typer
+
+from headwater.errors import HeadwaterError
+
+COMMANDS = ("serve", "ingest", "search", "show", "graph", "store", "config", "doctor", "demo")
+"""In the order in which help lists them."""
+
+
+def build_app() -> typer.Typer:
+    """The whole command line."""
+    app = typer.Typer(
+        name="headwater",
+        help="Where data comes from and what breaks when it changes: lineage of Spark, Kafka Connect, dlt and Airflow.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    )
+    app.callback()(_top)
+    for name in COMMANDS:
+        import_module(f"headwater.cli.{name}").register(app)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import headwater
+
+        typer.echo(f"headwater {headwater.__version__}")
+        raise typer.Exit
+
+
+def _top(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; an error of ours becomes its message and its exit code."""
+    try:
+        build_app()(standalone_mode=False)
+        code = 0
+    except HeadwaterError as fault:
+        typer.echo(f"headwater: {fault}", err=True)
+        code = fault.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read us has seen enough
+        code = 0
+    except typer.Exit as done:
+        code = done.exit_code
+    except Exception as fault:
+        if not hasattr(fault, "exit_code") or not hasattr(fault, "show"):
+            raise
+        fault.show()  # click's own: wrong use, told with the command's usage
+        code = 2
+    sys.exit(code)

@@ -1,0 +1,148 @@
+"""cli._ask: --store or --url -> something that answers questions, from the store itself or over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Protocol
+
+import typer
+
+from headwater import config
+from headwater.errors import ConfigError, HeadwaterError, NotFound, TransportError
+from headwater.store import Store, open_store
+
+StoreOption = Annotated[
+    str | None, typer.Option("--store", metavar="URL", help="The store to use, e.g. sqlite:///lineage.db.")
+]
+UrlOption = Annotated[
+    str | None, typer.Option("--url", metavar="URL", help="Ask this server instead of a store.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AtOption = Annotated[
+    str | None, typer.Option("--at", metavar="TIME", help="As of this time: 2026-01-31T12:00:00Z, or -24h.")
+]
+
+
+class Source(Protocol):
+    """What a read command asks."""
+
+    def graph(self, node: str, **options: Any) -> dict[str, Any]:
+        """The graph around a node."""
+
+    def show(self, node: str, **options: Any) -> dict[str, Any]:
+        """All that is known of a node or run."""
+
+    def search(self, q: str, **options: Any) -> list[dict[str, Any]]:
+        """The nodes whose names hold `q`."""
+
+    def status(self, **options: Any) -> dict[str, Any]:
+        """How much there is."""
+
+
+@contextmanager
+def asking(store: str | None, url: str | None) -> Iterator[Source]:
+    """Whom to ask: --url, else --store, else HEADWATER_URL, else the configured store."""
+    if store and url:
+        raise ConfigError("give --store or --url, not both")
+    settings = config.load({"store": store, "url": url})
+    if settings.url and not store:
+        yield _Server(settings.url, settings.api_key)
+        return
+    opened = open_configured(settings)
+    try:
+        yield _Local(opened)
+    finally:
+        opened.close()
+
+
+def open_configured(settings: config.Settings) -> Store:
+    """The store that the settings name."""
+    return open_store(settings.store, **config.options(settings, "store"))
+
+
+class _Local:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def graph(self, node: str, **options: Any) -> dict[str, Any]:
+        from headwater.query.lineage import lineage
+        from headwater.query.nodes import when
+
+        at, since = options.pop("at", None), options.pop("since", None)
+        return lineage(self._store, node, when=when(at, since), **options)
+
+    def show(self, node: str, **options: Any) -> dict[str, Any]:
+        from headwater.query.nodes import when
+        from headwater.query.show import show
+
+        return show(self._store, node, when=when(options.get("at")))
+
+    def search(self, q: str, **options: Any) -> list[dict[str, Any]]:
+        from headwater.query.search import search
+
+        return search(self._store, q, kind=options.get("type"), limit=options.get("limit", 25))
+
+    def status(self, **options: Any) -> dict[str, Any]:
+        from headwater.query.status import status
+
+        return status(self._store, **options)
+
+
+class _Server:
+    def __init__(self, url: str, api_key: str | None) -> None:
+        self._url, self._key = url.rstrip("/"), api_key
+
+    def _get(self, path: str, **parameters: Any) -> Any:
+        import httpx
+
+        from headwater.naming import scrub
+
+        given = {name: value for name, value in parameters.items() if value is not None}
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        try:
+            answer = httpx.get(f"{self._url}/hw/v1/{path}", params=given, headers=headers, timeout=60)
+        except (httpx.HTTPError, httpx.InvalidURL) as fault:
+            raise TransportError(f"{scrub(self._url)} cannot be asked: {fault}", retryable=True) from None
+        if answer.is_success:
+            return answer.json()
+        raise _told(answer)
+
+    def graph(self, node: str, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._get("graph", node=node, **options)
+        return found
+
+    def show(self, node: str, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._get("show", node=node, **options)
+        return found
+
+    def search(self, q: str, **options: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._get("search", q=q, **options)
+        return found
+
+    def status(self, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._get("status", **options)
+        return found
+
+
+def _told(answer: Any) -> HeadwaterError:
+    """The server's error as our own, so that a command exits alike wherever it asked."""
+    try:
+        detail = answer.json().get("detail", answer.text)
+    except ValueError:
+        detail = answer.text[:500]
+    kinds: dict[int, Callable[[str], HeadwaterError]] = {404: NotFound, 409: ConfigError, 400: ConfigError}
+    made = kinds.get(answer.status_code)
+    return (
+        made(detail)
+        if made
+        else TransportError(
+            f"the server answered {answer.status_code}: {detail}", retryable=answer.status_code >= 500
+        )
+    )
+
+
+def print_json(model: Any) -> None:
+    """A model on stdout, for other programs."""
+    typer.echo(json.dumps(model, indent=2, ensure_ascii=False))

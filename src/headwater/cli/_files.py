@@ -1,0 +1,66 @@
+"""cli._files: files of events (JSON, JSON lines, gzip, zstd, - for stdin) -> encoded events, one after another."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+import msgspec
+import zstandard
+
+from headwater.errors import ConfigError, EventError
+from headwater.event import split
+
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+def read_events(name: str) -> Iterator[bytes]:
+    """The events of a file. Lines are read one by one; an array or a single pretty object as a whole."""
+    try:
+        with _open(name) as stream:
+            yield from _events(stream, name)
+    except (OSError, EOFError, zstandard.ZstdError) as fault:
+        raise ConfigError(f"{name}: cannot be read: {getattr(fault, 'strerror', None) or fault}") from fault
+
+
+def _open(name: str) -> IO[bytes]:
+    raw: IO[bytes] = sys.stdin.buffer if name == "-" else Path(name).open("rb")  # noqa: SIM115 - the caller closes it
+    stream = io.BufferedReader(cast("io.RawIOBase", raw))
+    head = stream.peek(4)[:4]
+    if head.startswith(_GZIP):
+        return cast("IO[bytes]", gzip.open(stream))
+    if head.startswith(_ZSTD):
+        unpacked = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        return io.BufferedReader(cast("io.RawIOBase", unpacked), 1 << 20)
+    return stream
+
+
+def _events(stream: IO[bytes], name: str) -> Iterator[bytes]:
+    first = b""
+    for first in stream:
+        if first.strip():
+            break
+    if not first.strip():
+        return
+    if first.lstrip()[:1] == b"[" or not _whole(first):
+        try:
+            yield from split(first + stream.read())
+        except EventError as fault:
+            raise EventError("", f"{name}: {fault}") from None
+        return
+    yield first
+    for line in stream:
+        if line.strip():
+            yield line
+
+
+def _whole(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,118 @@
+"""cli.doctor: headwater doctor -> what works on this machine, and what to do about the rest."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
+
+import typer
+
+import headwater
+from headwater import config
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.errors import HeadwaterError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("doctor", help=HELP)(run)
+
+
+HELP = """
+Check this machine and these settings: what works, and what to do about the rest.
+
+\b
+Examples:
+  headwater doctor
+  headwater doctor --json
+"""
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    state: str
+    """ok, missing (only some uses need it) or broken"""
+    detail: str
+
+
+_EXTRAS = {"server": "litestar"}
+
+
+def run(store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """Look and tell; exit 1 when something is broken."""
+    found = list(examine(store))
+    if as_json:
+        print_json([finding._asdict() for finding in found])
+    else:
+        for finding in found:
+            typer.echo(f"{finding.state:8} {finding.what}: {finding.detail}")
+    raise typer.Exit(1 if any(finding.state == "broken" for finding in found) else 0)
+
+
+def examine(store: str | None) -> Iterator[Finding]:
+    """Everything worth a look, one by one."""
+    yield Finding(
+        "headwater", "ok", f"{headwater.__version__} on Python {platform.python_version()} ({sys.executable})"
+    )
+    for extra, package in _EXTRAS.items():
+        try:
+            yield Finding(f"extra {extra}", "ok", f"{package} {version(package)}")
+        except PackageNotFoundError:
+            yield Finding(f"extra {extra}", "missing", f"pip install 'headwater[{extra}]'")
+    old = sqlite3.sqlite_version_info < (3, 35)
+    yield Finding(
+        "SQLite", "broken" if old else "ok", sqlite3.sqlite_version + (", 3.35 is needed" if old else "")
+    )
+    yield _java()
+    try:
+        settings = config.load({"store": store})
+        problems = config.check_rooms(settings)
+    except HeadwaterError as fault:
+        yield Finding("settings", "broken", str(fault))
+        return
+    yield Finding("settings", "broken" if problems else "ok", "; ".join(problems) or "nothing wrong")
+    for stray in settings.strays:
+        yield Finding("settings", "missing", f"{stray} is set, but is no setting of Headwater")
+    yield _store(settings)
+    if settings.url:
+        yield _server(settings.url)
+
+
+def _java() -> Finding:
+    found = shutil.which("java")
+    if found is None:
+        return Finding("Java", "missing", "only Spark needs it: install a JDK 17")
+    told = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=20, check=False)
+    return Finding(
+        "Java", "ok", (told.stderr or told.stdout).splitlines()[0] if told.stderr or told.stdout else found
+    )
+
+
+def _store(settings: config.Settings) -> Finding:
+    try:
+        opened = open_configured(settings)
+        counts = opened.counts()
+        opened.close()
+    except HeadwaterError as fault:
+        return Finding("store", "broken", str(fault))
+    return Finding("store", "ok", f"{opened.url}: {counts['log']:,} events, {counts['rejects']:,} refused")
+
+
+def _server(url: str) -> Finding:
+    import httpx
+
+    try:
+        answer = httpx.get(f"{url.rstrip('/')}/ready", timeout=5)
+    except (httpx.HTTPError, httpx.InvalidURL) as fault:
+        return Finding(
+            "server", "broken", f"{config.describe(config.load({'url': url}))[4]['value']}: {fault}"
+        )
+    return Finding("server", "ok" if answer.is_success else "broken", f"/ready answered {answer.status_code}")

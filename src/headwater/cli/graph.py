@@ -1,0 +1,149 @@
+"""cli.graph: headwater graph NODE -> what is upstream and downstream of it, as a tree."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.tree import Tree
+
+from headwater.cli._ask import AtOption, JsonOption, StoreOption, UrlOption, asking, print_json
+from headwater.errors import ConfigError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("graph", help=HELP)(run)
+
+
+HELP = """
+Print what is upstream and downstream of a dataset, a job or a column.
+
+\b
+Examples:
+  headwater graph orders
+  headwater graph orders --direction up --depth 2 --columns
+  headwater graph datasetField:postgres://db:5432:shop.public.orders:total
+  headwater graph orders --at -24h --json
+
+NODE is a node id, NAMESPACE/NAME, or any suffix of a name that only one node has. Depth counts dataset hops.
+"""
+
+_Column = tuple[str, str]
+_Near = dict[_Column, list[tuple[_Column, list[str]]]]
+_DIRECTIONS = ("up", "down", "both")
+
+
+def run(
+    node: Annotated[str, typer.Argument(help="Where to start.")],
+    direction: Annotated[str, typer.Option(metavar="up|down|both", help="Which way.")] = "both",
+    depth: Annotated[int, typer.Option(min=0, help="How many dataset hops.")] = 20,
+    columns: Annotated[bool, typer.Option("--columns", help="Column lineage too.")] = False,
+    at: AtOption = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="All edges that held or were seen from then until --at."),
+    ] = None,
+    store: StoreOption = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask and print."""
+    if direction not in _DIRECTIONS:
+        raise ConfigError(f"--direction is up, down or both, not {direction!r}")
+    with asking(store, url) as source:
+        model = source.graph(node, direction=direction, depth=depth, columns=columns, at=at, since=since)
+    if as_json:
+        print_json(model)
+    else:
+        print_graph(model, direction)
+
+
+def print_graph(model: dict[str, Any], direction: str = "both") -> None:
+    """A graph as one or two trees: upstream and downstream of its start."""
+    console = Console()
+    names = {each["id"]: each for each in model["nodes"]}
+    start = model["start"]
+    if start.startswith("datasetField:"):
+        _print_columns(console, model, start, direction)
+        return
+    into: dict[str, list[str]] = defaultdict(list)
+    out_of: dict[str, list[str]] = defaultdict(list)
+    for edge in model["edges"]:
+        into[edge["to"]].append(edge["from"])
+        out_of[edge["from"]].append(edge["to"])
+    told: dict[str, list[str]] = defaultdict(list)
+    for each in model["columns"]:
+        kinds = ", ".join(each["kinds"])
+        source = names[each["from"]["dataset"]]["name"]
+        told[each["to"]["dataset"]].append(
+            f"{each['to']['field']} ← {source}.{each['from']['field']}  {kinds}"
+        )
+    for side, near in (("up", into), ("down", out_of)):
+        if direction in (side, "both"):
+            tree = Tree(
+                f"[bold]{_label(names[start])}[/bold]  {'upstream' if side == 'up' else 'downstream'}"
+            )
+            _grow(tree, start, near, names, told, {start})
+            console.print(tree)
+    if model["cut"]:
+        Console(stderr=True).print("There is more beyond: raise --depth.")
+
+
+def _grow(
+    tree: Tree,
+    here: str,
+    near: dict[str, list[str]],
+    names: dict[str, Any],
+    told: dict[str, list[str]],
+    seen: set[str],
+) -> None:
+    for line in told.pop(here, ()):
+        tree.add(f"[dim]{escape(line)}[/dim]")
+    for each in near.get(here, ()):
+        again = each in seen
+        branch = tree.add(_label(names[each]) + ("  (above)" if again else ""))
+        if not again:
+            seen.add(each)
+            _grow(branch, each, near, names, told, seen)
+
+
+def _label(node: dict[str, Any]) -> str:
+    mark = "job " if node["type"] == "JOB" else ""
+    style = "cyan" if node["type"] == "JOB" else "green"
+    return f"[{style}]{mark}{escape(node['namespace'])}/{escape(node['name'])}[/{style}]"
+
+
+def _print_columns(console: Console, model: dict[str, Any], start: str, direction: str) -> None:
+    names = {each["id"]: each for each in model["nodes"]}
+    into: _Near = defaultdict(list)
+    out_of: _Near = defaultdict(list)
+    for each in model["columns"]:
+        source = (each["from"]["dataset"], each["from"]["field"])
+        target = (each["to"]["dataset"], each["to"]["field"])
+        into[target].append((source, each["kinds"]))
+        out_of[source].append((target, each["kinds"]))
+    rest = start.removeprefix("datasetField:")
+    dataset = next(each for each in names if rest.startswith(each.removeprefix("dataset:") + ":"))
+    first = (dataset, rest.removeprefix(dataset.removeprefix("dataset:") + ":"))
+    for side, near in (("up", into), ("down", out_of)):
+        if direction in (side, "both"):
+            label = f"{names[dataset]['namespace']}/{names[dataset]['name']}.{first[1]}"
+            tree = Tree(f"[bold]{escape(label)}[/bold]  {'upstream' if side == 'up' else 'downstream'}")
+            _grow_columns(tree, first, near, names, {first})
+            console.print(tree)
+
+
+def _grow_columns(tree: Tree, here: _Column, near: _Near, names: dict[str, Any], seen: set[_Column]) -> None:
+    for there, kinds in near.get(here, ()):
+        node, again = names[there[0]], there in seen
+        name = f"{escape(node['namespace'])}/{escape(node['name'])}.{escape(there[1])}"
+        branch = tree.add(
+            f"[green]{name}[/green]  [dim]{escape(', '.join(kinds))}[/dim]{'  (above)' if again else ''}"
+        )
+        if not again:
+            seen.add(there)
+            _grow_columns(branch, there, near, names, seen)

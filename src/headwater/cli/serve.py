@@ -1,0 +1,59 @@
+"""cli.serve: headwater serve -> an HTTP server over the store, until interrupted."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headwater import config
+from headwater.cli._ask import StoreOption, open_configured
+from headwater.errors import NotInstalled
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("serve", help=HELP)(serve)
+
+
+HELP = """
+Serve the store over HTTP: events in, the graph out.
+
+\b
+Examples:
+  headwater serve
+  headwater serve --store sqlite:///lineage.db --port 5001
+  OPENLINEAGE_URL=http://localhost:5000 python my_job.py    # any OpenLineage client can send to it
+"""
+
+
+def serve(
+    store: StoreOption = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.  [default: 5000]")] = None,
+    base_path: Annotated[str | None, typer.Option(metavar="/PATH", help="Serve under this path.")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Take no events.")] = False,
+) -> None:
+    """Run the server in the foreground."""
+    try:
+        from headwater.serve import Serving, run_server
+        from headwater.serve.app import listen
+    except ModuleNotFoundError as fault:
+        if (fault.name or "").startswith("headwater"):
+            raise
+        raise NotInstalled("headwater serve", "server") from fault
+    from headwater.event import Limits
+
+    given = {"host": host, "port": port, "base_path": base_path, "read_only": read_only or None}
+    settings = config.load({"store": store, "serve": given})
+    serving = Serving(**config.options(settings, "serve"))
+    limits = Limits(**config.options(settings, "ingest"))
+    opened = open_configured(settings)
+    try:
+        sock = listen(serving)
+        address = f"http://{serving.host}:{sock.getsockname()[1]}{serving.base_path}"
+        typer.echo(f"Headwater serves {opened.url} at {address} (Ctrl-C stops it)", err=True)
+        typer.echo(f"Send events with: OPENLINEAGE_URL={address}", err=True)
+        run_server(opened, serving, limits, listening=sock)
+    finally:
+        opened.close()

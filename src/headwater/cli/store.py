@@ -1,0 +1,220 @@
+"""cli.store: headwater store … -> a store migrated, checked, replayed, copied or shown what it refused."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from headwater import config
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.errors import ConfigError, StoreError
+from headwater.query.status import status
+from headwater.store import Store, open_store
+
+app = typer.Typer(help="Look after the store.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the commands."""
+    parent.add_typer(app, name="store")
+
+
+def _opened(store: str | None) -> Store:
+    return open_configured(config.load({"store": store}))
+
+
+@app.command("status")
+def run_status(store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """How much the store holds.
+
+    \b
+    Examples:
+      headwater store status --json
+    """
+    opened = _opened(store)
+    model = {"store": opened.url, **status(opened)}
+    opened.close()
+    if as_json:
+        print_json(model)
+    else:
+        typer.echo(
+            "\n".join(
+                f"{key:>10}  {value:,}" if isinstance(value, int) else f"{key:>10}  {value}"
+                for key, value in model.items()
+            )
+        )
+
+
+@app.command("migrate")
+def run_migrate(store: StoreOption = None) -> None:
+    """Bring the store to the format of this version; opening it does so too.
+
+    \b
+    Examples:
+      headwater store migrate --store sqlite:///lineage.db
+    """
+    opened = _opened(store)
+    typer.echo(f"{opened.url} is at this version's format")
+    opened.close()
+
+
+@app.command("check")
+def run_check(store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """Look for damage: the database's own check, and every event of the log read again.
+
+    \b
+    Examples:
+      headwater store check
+    """
+    opened = _opened(store)
+    problems, events = opened.check(), 0
+    from headwater.facts.contents import digest_of
+
+    for number, entry in opened.log():
+        events += 1
+        if digest_of(entry.raw) != entry.digest:
+            problems.append(f"log entry {number} is not what it was: its digest differs")
+    opened.close()
+    if as_json:
+        print_json({"events": events, "problems": problems})
+    else:
+        typer.echo("\n".join(problems) or f"sound: {events:,} events read")
+    raise typer.Exit(1 if problems else 0)
+
+
+@app.command("replay")
+def run_replay(store: StoreOption = None) -> None:
+    """Make every table anew from the raw log; the log itself is not touched.
+
+    \b
+    Examples:
+      headwater store replay
+    """
+    from headwater.ingest import replay
+
+    opened = _opened(store)
+    total = opened.counts()["log"]
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("replaying", total=total)
+        done = replay(opened, lambda count: bar.update(task, completed=count))
+    opened.close()
+    typer.echo(f"{done:,} events replayed")
+
+
+@app.command("rejects")
+def run_rejects(
+    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 20,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The events that were refused, newest first, with the reason.
+
+    \b
+    Examples:
+      headwater store rejects --json | jq '.[0].payload'
+    """
+    opened = _opened(store)
+    found = status(opened, rejects=limit)["rejected"]
+    opened.close()
+    if as_json:
+        print_json(found)
+        return
+    for each in found:
+        where = f"{each['path']}: " if each["path"] else ""
+        typer.echo(f"{each['last_seen']}  {each['times']}x  {each['size']:,} bytes  {where}{each['reason']}")
+        typer.echo(f"    {each['payload'][:160]}")
+
+
+@app.command("copy")
+def run_copy(
+    target: Annotated[str, typer.Argument(metavar="URL", help="The store to copy into.")],
+    store: StoreOption = None,
+) -> None:
+    """Copy the raw log into another store, which derives everything from it anew.
+
+    \b
+    Examples:
+      headwater store copy sqlite:///new.db --store sqlite:///old.db
+    """
+    from headwater.ingest import restore
+
+    source = _opened(store)
+    if source.url == target:
+        raise ConfigError("a store cannot be copied into itself")
+    into = open_store(target)
+    total = source.counts()["log"]
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("copying", total=total)
+        new = restore(
+            into, (entry for _, entry in source.log()), lambda count: bar.update(task, completed=count)
+        )
+    source.close()
+    into.close()
+    typer.echo(f"{total:,} events, {new:,} of them new to {target}")
+
+
+@app.command("backup")
+def run_backup(
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    store: StoreOption = None,
+) -> None:
+    """Copy the store into one file, whole and consistent, while it is in use.
+
+    \b
+    Examples:
+      headwater store backup lineage-2026-01-31.db
+    """
+    if file.exists():
+        raise ConfigError(f"{file} exists already: choose another name")
+    opened = _opened(store)
+    try:
+        opened.backup(file)
+    except OSError as fault:
+        raise StoreError(f"{file} cannot be written: {fault.strerror}") from fault
+    finally:
+        opened.close()
+    typer.echo(f"{opened.url} is backed up in {file}; open it with --store sqlite:///{file}")
+
+
+@app.command("export")
+def run_export(store: StoreOption = None) -> None:
+    """Print the raw log as JSON lines: every event and command, as it came.
+
+    \b
+    Examples:
+      headwater store export | zstd > events.jsonl.zst
+    """
+    opened = _opened(store)
+    out = sys.stdout.buffer
+    for _, entry in opened.log():
+        out.write(entry.raw + b"\n")
+    out.flush()
+    opened.close()
+
+
+@app.command("import")
+def run_import(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE…", help="What `store export` wrote; - is stdin.")
+    ],
+    store: StoreOption = None,
+) -> None:
+    """Take back what `export` wrote: events and commands.
+
+    \b
+    Examples:
+      headwater store import events.jsonl.zst --store sqlite:///new.db
+    """
+    from headwater.cli._files import read_events
+    from headwater.ingest import read_entry, restore
+
+    opened = _opened(store)
+    entries = (read_entry(line.strip()) for name in files for line in read_events(name))
+    new = restore(opened, entries)
+    opened.close()
+    typer.echo(f"{new:,} new events and commands")

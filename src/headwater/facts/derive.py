@@ -1,0 +1,272 @@
+"""facts.derive: an event -> its rows. Pure: no clock, no store, no order.
+
+Rows carry the identities that the event gave. A facet that is not understood is kept like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from headwater.event import TERMINAL, Dataset, Event, Facets, micros, run_uuid
+from headwater.facts.contents import columns_of, digest_of, facet_of, identity, objects, schema_of, text
+from headwater.facts.tables import Row, ref
+
+RANK = {"START": 1, "OTHER": 2, "RUNNING": 3, "COMPLETE": 4, "ABORT": 5, "FAIL": 6}
+"""Which state wins at equal times; it leads the stored value, so every engine compares it alike."""
+FINAL = 1 << 61
+"""Added to a terminal state's stamp: it outranks any other, whatever the clocks say."""
+HEARSAY = -(1 << 61)
+"""Added to the stamp of what a child run says of its parent: the parent's own word outranks it."""
+_MAX_ERROR = 2_000
+_ABSENT = (b"null", b"")
+
+Told = dict[str, tuple[bytes, bytes]]
+"""facet -> (digest, bytes)"""
+
+
+def derive(event: Event) -> list[Row]:
+    """One event -> its rows."""
+    rows: list[Row] = []
+    if event.kind == "dataset":
+        _dataset(rows, event, event.dataset)  # type: ignore[arg-type]  # a dataset event has one
+        return rows
+    job = ref(event.job.namespace, event.job.name)  # type: ignore[union-attr]  # the other kinds have a job
+    _job(rows, event, job)
+    if event.kind == "run":
+        _run(rows, event, job)
+    for direction, datasets in (("in", event.inputs), ("out", event.outputs)):
+        for each in datasets:
+            dataset, told = _dataset(rows, event, each)
+            rows.append(("edges", (job, direction, dataset), _seen(event)))
+            if event.kind == "run":
+                _io(rows, event, direction, dataset, each, told)
+            else:
+                rows.append(("declared", (job, event.time, direction, dataset), {}))
+            if direction == "out" and "columnLineage" in told:
+                columns = columns_of(*told["columnLineage"])
+                if columns is not None:
+                    rows.append(("column_edges", (job, dataset, columns.fingerprint), _seen(event)))
+    return rows
+
+
+def _seen(event: Event) -> dict[str, Any]:
+    return {"first_seen": event.time, "last_seen": event.time}
+
+
+def _facets(rows: list[Row], event: Event, table: str, owner: tuple[Any, ...], facets: Facets | None) -> Told:
+    told: Told = {}
+    for name, value in (facets or {}).items():
+        raw = bytes(value)
+        if raw in _ABSENT:
+            continue
+        digest = digest_of(raw)
+        told[name] = (digest, raw)
+        rows.append((table, (*owner, name, digest), _seen(event)))
+        rows.append(("contents", (digest,), {"body": raw.decode()}))
+    return told
+
+
+def _job(rows: list[Row], event: Event, job: str) -> None:
+    row = _seen(event)
+    told = _facets(rows, event, "job_facets", (job,), event.job.facets)  # type: ignore[union-attr]
+    if "jobType" in told:
+        facet = facet_of(*told["jobType"])
+        for column, field in (
+            ("processing", "processingType"),
+            ("integration", "integration"),
+            ("kind", "jobType"),
+        ):
+            _say(row, column, event.time, text(facet.get(field)))
+    _tags(rows, event, "job", job, told)
+    rows.append(("jobs", (job,), row))
+
+
+def _run(rows: list[Row], event: Event, job: str) -> None:
+    run, at, final = event.run_id, event.time, event.type in TERMINAL
+    row = _seen(event)
+    row["job"] = (at, job)
+    row["state"] = (at + FINAL if final else at, f"{RANK[event.type]} {event.type}")
+    if event.producer:
+        row["producer"] = (at, text(event.producer))
+    if event.type == "START":
+        row["started_at"] = at
+    if final:
+        row["ended_at"] = at
+    told = _facets(rows, event, "run_facets", (run,), event.run_facets)
+    for name, read in _RUN_FACETS.items():
+        if name in told:
+            read(rows, row, event, job, facet_of(*told[name]))
+    rows.append(("runs", (run,), row))
+
+
+def _parent(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: dict[str, Any]) -> None:
+    """The run and job that this run says it belongs to; they exist from then on."""
+    of_job: dict[str, Any] = {}
+    for column, value in (("parent", facet), ("root", facet.get("root"))):
+        if not isinstance(value, dict):
+            continue
+        about, owner = value.get("run"), identity(value.get("job"))
+        run = text(about.get("runId")) if isinstance(about, dict) else None
+        if run is None or run_uuid(run) == event.run_id:
+            continue
+        row[column] = (event.time, run_uuid(run))
+        theirs = _seen(event)
+        if owner is not None:
+            theirs["job"] = (event.time + HEARSAY, owner)
+            if owner != job:
+                of_job[column] = (event.time, owner)
+            rows.append(("jobs", (owner,), _seen(event)))
+        rows.append(("runs", (run_uuid(run),), theirs))
+    if of_job:
+        rows.append(("jobs", (job,), of_job))
+
+
+def _nominal(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: dict[str, Any]) -> None:
+    for column, field in (("nominal_start", "nominalStartTime"), ("nominal_end", "nominalEndTime")):
+        try:
+            _say(row, column, event.time, micros(facet[field]))
+        except (KeyError, AttributeError, ValueError, OverflowError):
+            continue  # a time that is none: the facet keeps it
+
+
+def _error(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: dict[str, Any]) -> None:
+    message = text(facet.get("message"))
+    _say(row, "error", event.time, message and message[:_MAX_ERROR])
+
+
+_RUN_FACETS: dict[str, Callable[[list[Row], dict[str, Any], Event, str, dict[str, Any]], None]] = {
+    "parentRun": _parent,  # the name in the first spec versions; `parent` comes later and wins
+    "parent": _parent,
+    "nominalTime": _nominal,
+    "errorMessage": _error,
+}
+
+
+def _dataset(rows: list[Row], event: Event, each: Dataset) -> tuple[str, Told]:
+    """The dataset itself: what is true of it whoever reads or writes it."""
+    dataset, at = ref(each.namespace, each.name), event.time
+    row = _seen(event)
+    told = _facets(rows, event, "dataset_facets", (dataset,), each.facets)
+    if "schema" in told:
+        schema, body = schema_of(*told["schema"])
+        rows.append(("schemas", (dataset, schema), _seen(event)))
+        rows.append(("contents", (schema,), {"body": body}))
+    if "columnLineage" in told:
+        _column_sources(rows, told["columnLineage"])
+    if "symlinks" in told:
+        for link in objects(facet_of(*told["symlinks"]).get("identifiers")):
+            alias = identity(link)
+            if alias is not None and alias != dataset:
+                rows.append(("symlinks", (dataset, alias, text(link.get("type")) or ""), _seen(event)))
+    for name, field, column in _DATASET_COLUMNS:
+        if name in told:
+            _say(row, column, at, text(facet_of(*told[name]).get(field)))
+    _tags(rows, event, "dataset", dataset, told)
+    rows.append(("datasets", (dataset,), row))
+    return dataset, told
+
+
+_DATASET_COLUMNS = (
+    ("datasetType", "datasetType", "kind"),
+    ("dataSource", "name", "source"),
+    ("lifecycleStateChange", "lifecycleStateChange", "lifecycle"),
+)
+
+
+def _column_sources(rows: list[Row], facet: tuple[bytes, bytes]) -> None:
+    columns = columns_of(*facet)
+    if columns is None:
+        return
+    rows.append(("contents", (columns.fingerprint,), {"body": columns.body}))
+    for source in columns.sources:
+        rows.append(("column_sources", (columns.fingerprint, source), {}))
+
+
+def _io(rows: list[Row], event: Event, direction: str, dataset: str, each: Dataset, told: Told) -> None:
+    """What this run read or wrote of it: counts, versions, schema, checks."""
+    run, at = event.run_id, event.time
+    row = _seen(event)
+    own = each.inputFacets if direction == "in" else each.outputFacets
+    more = _facets(rows, event, "io_facets", (run, direction, dataset), own)
+    every = told | more
+    for name, fields in _COUNTS[direction]:
+        if name in every:
+            facet = facet_of(*every[name])
+            for field, column in fields:
+                _say(row, column, at, _count(facet.get(field)))
+    if "version" in told:
+        _say(row, "version", at, text(facet_of(*told["version"]).get("datasetVersion")))
+    if "schema" in told:
+        row["schema"] = (at, schema_of(*told["schema"])[0])
+    if direction == "out":
+        if "lifecycleStateChange" in told:
+            _say(
+                row,
+                "lifecycle",
+                at,
+                text(facet_of(*told["lifecycleStateChange"]).get("lifecycleStateChange")),
+            )
+        if "columnLineage" in told and (columns := columns_of(*told["columnLineage"])) is not None:
+            row["columns"] = (at, columns.fingerprint)
+    for name, field in (
+        ("dataQualityAssertions", "assertion"),
+        ("greatExpectations_assertions", "expectationType"),
+    ):
+        if name in every:
+            _assertions(rows, event, dataset, field, facet_of(*every[name]))
+    rows.append(("inputs" if direction == "in" else "outputs", (run, dataset), row))
+
+
+_STATISTICS = (("rowCount", "rows"), ("size", "bytes"), ("fileCount", "files"))
+_COUNTS: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
+    "in": (
+        ("dataQualityMetrics", (("rowCount", "rows"), ("bytes", "bytes"), ("fileCount", "files"))),
+        ("inputStatistics", _STATISTICS),
+    ),
+    "out": (("outputStatistics", _STATISTICS),),
+}
+
+
+def _assertions(rows: list[Row], event: Event, dataset: str, field: str, facet: dict[str, Any]) -> None:
+    for each in objects(facet.get("assertions")):
+        test = text(each.get("name")) or text(each.get(field)) or ""
+        row = _seen(event)
+        # what does not say that it passed has failed, and at equal times a failure is what counts
+        row["failed"] = (event.time, int(each.get("success") is not True))
+        row["details"] = (event.time, msgspec.json.encode(each, order="sorted").decode())
+        _say(row, "severity", event.time, text(each.get("severity")))
+        column = text(each.get("column")) or ""
+        rows.append(("assertions", (event.run_id, dataset, test, column), row))
+
+
+def _tags(rows: list[Row], event: Event, kind: str, owner: str, told: Told) -> None:
+    if "tags" not in told:
+        return
+    for each in objects(facet_of(*told["tags"]).get("tags")):
+        tag = text(each.get("key"))
+        if tag is None:
+            continue
+        row: dict[str, Any] = {"live": (event.time, 1)}
+        _say(row, "value", event.time, text(each.get("value")))
+        _say(row, "source", event.time, text(each.get("source")))
+        rows.append(("tags", (kind, owner, text(each.get("field")) or "", tag), row))
+
+
+def _say(row: dict[str, Any], column: str, at: int, value: Any) -> None:
+    if value is not None:
+        row[column] = (at, value)
+
+
+def _count(value: Any) -> int | None:
+    """A number of rows or bytes; some producers write it as 1.0E7."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or value != value
+        or abs(value) >= 1 << 63
+    ):
+        return None
+    return int(value)

@@ -1,0 +1,8 @@
+"""query: a question -> a model: the one loader behind the CLI, the HTTP API and the UI.
+
+nodes     a name as people write it -> the node; a node -> its id
+lineage   a node, a direction, a depth, a time -> the graph around it
+search    a few letters -> the nodes that hold them
+show      a node or a run -> all that is known of it
+status    the store -> how much there is, and what was refused
+"""

@@ -1,0 +1,160 @@
+"""query.lineage: a node, a direction, a depth and a time -> the graph around it, as JSON-ready data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from headwater.facts.flows import ColumnKey, Flow, Relation, When
+from headwater.graph import ColumnWalk, Direction, Walk, walk, walk_columns
+from headwater.query.nodes import Node, iso, node_id, resolve
+from headwater.store import Store
+
+if TYPE_CHECKING:
+    from headwater.store import Reader
+
+MAX_DEPTH = 1_000
+
+
+def lineage(
+    store: Store,
+    text: str,
+    *,
+    direction: Direction = "both",
+    depth: int = 20,
+    columns: bool = False,
+    when: When = When(),  # noqa: B008 - frozen
+    limit: int = 10_000,
+) -> dict[str, Any]:
+    """The graph around a node: `{"start", "nodes", "edges", "columns", "cut"}`.
+
+    A start that names a column (`datasetField:…`) gives the graph of that column: its datasets, the jobs
+    between them, and the relations from column to column.
+    """
+    depth = max(0, min(depth, MAX_DEPTH))
+    with store.read() as reader:
+        start = resolve(reader, text)
+        edges = reader.edges(when)
+        relations: Iterable[Relation] = ()
+        if start.field is not None:
+            found = walk_columns(
+                edges, [(start.number, start.field)], direction=direction, depth=depth, limit=limit
+            )
+            around, relations, cut = _along(found), found.relations, found.cut
+        else:
+            which = {"datasets" if start.kind == "dataset" else "jobs": [start.number]}
+            around = walk(edges, **which, direction=direction, depth=depth, limit=limit)
+            cut = around.cut
+            if columns:
+                inside = around.datasets
+                relations = [
+                    each
+                    for each in edges.all_relations(around.writes)
+                    if each.source[0] in inside and each.target[0] in inside
+                ]
+        return _model(reader, start, around, relations, cut)
+
+
+def _along(found: ColumnWalk) -> Walk:
+    """The datasets, jobs and edges that a walk along columns implies."""
+    around = Walk()
+    for (dataset, _), hop in found.columns.items():
+        around.datasets[dataset] = min(hop, around.datasets.get(dataset, hop))
+    for relation in found.relations:
+        around.jobs.setdefault(relation.job, 1)
+        around.reads.add(Flow(relation.job, relation.source[0]))
+        around.writes.add(Flow(relation.job, relation.target[0]))
+    return around
+
+
+def _model(
+    reader: Reader, start: Node, around: Walk, relations: Iterable[Relation], cut: bool
+) -> dict[str, Any]:
+    jobs, datasets = reader.nodes("job", around.jobs), reader.nodes("dataset", around.datasets)
+    ids: dict[tuple[str, int], str] = {}
+    nodes: list[dict[str, Any]] = []
+    for kind, rows, hops in (("dataset", datasets, around.datasets), ("job", jobs, around.jobs)):
+        for number, row in rows.items():
+            ids[kind, number] = name = node_id(kind, row["namespace"], row["name"])
+            nodes.append(_node(kind, name, row, hops[number]))
+    parents = reader.nodes("job", {row["parent"] for row in jobs.values() if row["parent"] is not None})
+    for node, row in zip(nodes[len(datasets) :], jobs.values(), strict=True):
+        if row["parent"] in parents:
+            parent = parents[row["parent"]]
+            node["parent"] = node_id("job", parent["namespace"], parent["name"])
+    flows = [
+        (ids["dataset", dataset], ids["job", job])
+        for job, dataset in around.reads
+        if ("dataset", dataset) in ids and ("job", job) in ids
+    ]
+    flows += [
+        (ids["job", job], ids["dataset", dataset])
+        for job, dataset in around.writes
+        if ("dataset", dataset) in ids and ("job", job) in ids
+    ]
+    return {
+        "start": ids.get((start.kind, start.number)) if start.field is None else _field_id(reader, start),
+        "nodes": sorted(nodes, key=lambda node: (node["distance"], node["id"])),
+        "edges": [{"from": source, "to": target} for source, target in sorted(flows)],
+        "columns": _columns(ids, relations),
+        "cut": cut,
+    }
+
+
+def _field_id(reader: Reader, start: Node) -> str:
+    row = reader.nodes("dataset", [start.number])[start.number]
+    return node_id("dataset", row["namespace"], row["name"], start.field)
+
+
+def _node(kind: str, name: str, row: dict[str, Any], distance: int) -> dict[str, Any]:
+    node = {
+        "id": name,
+        "type": kind.upper(),
+        "namespace": row["namespace"],
+        "name": row["name"],
+        "distance": distance,
+        "firstSeen": iso(row["first_seen"]),
+        "lastSeen": iso(row["last_seen"]),
+    }
+    keys = {"processing": "processingType", "integration": "integration", "kind": "jobType"}
+    if kind == "dataset":
+        keys = {"kind": "datasetType", "source": "source", "lifecycle": "lifecycle"}
+    node.update({said: row[column] for column, said in keys.items() if row[column] is not None})
+    return node
+
+
+def _columns(ids: dict[tuple[str, int], str], relations: Iterable[Relation]) -> list[dict[str, Any]]:
+    """One entry per pair of columns, with every way in which the one makes the other."""
+    pairs: dict[tuple[ColumnKey, ColumnKey], dict[str, set[Any]]] = {}
+    for each in relations:
+        if ("dataset", each.source[0]) not in ids or ("dataset", each.target[0]) not in ids:
+            continue
+        told = pairs.setdefault(
+            (each.source, each.target), {"kinds": set(), "jobs": set(), "descriptions": set()}
+        )
+        told["kinds"].add(
+            ":".join(part for part in (each.kind, each.subtype) if part) + ("+MASKED" if each.masking else "")
+        )
+        told["jobs"].add(ids["job", each.job])
+        if each.description:
+            told["descriptions"].add(each.description)
+    out = [
+        {
+            "from": {"dataset": ids["dataset", source[0]], "field": source[1]},
+            "to": {"dataset": ids["dataset", target[0]], "field": target[1]},
+            "kinds": sorted(told["kinds"]),
+            "masked": any(kind.endswith("+MASKED") for kind in told["kinds"]),
+            "jobs": sorted(told["jobs"]),
+            "descriptions": sorted(told["descriptions"]),
+        }
+        for (source, target), told in pairs.items()
+    ]
+    return sorted(
+        out,
+        key=lambda each: (
+            each["to"]["dataset"],
+            each["to"]["field"],
+            each["from"]["dataset"],
+            each["from"]["field"],
+        ),
+    )

@@ -1,0 +1,67 @@
+"""serve.lineage: POST /api/v1/lineage and /batch -> events in the store, and an answer that says what became of them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+from uuid import uuid4
+
+from litestar import Request, Response, post
+from litestar.datastructures import State
+
+from headwater.errors import EventError
+from headwater.event import split
+from headwater.ingest import Outcome
+from headwater.serve.bodies import read_body
+
+
+@post("/api/v1/lineage", status_code=201)
+async def post_event(request: Request[Any, Any, State], state: State) -> Response[bytes]:
+    """Take one event; the answer is empty."""
+    body = await _body(request, state)
+    outcome = await state.intake.take([body])
+    if outcome.rejected:
+        raise outcome.rejected[0][1]
+    return Response(b"", status_code=state.serving.lineage_status)
+
+
+@post(["/api/v1/lineage/batch", "/api/v1/lineage/events"], status_code=200)
+async def post_batch(request: Request[Any, Any, State], state: State) -> Response[dict[str, Any]]:
+    """Take an array of events; each is accepted or refused by itself."""
+    body = await _body(request, state)
+    try:
+        payloads = split(body) if body.lstrip()[:1] == b"[" else None
+        if payloads is None:
+            raise EventError("", "the body is no array of events" if body.strip() else "the body is empty")
+        if not payloads:
+            raise EventError("", "the array of events is empty")
+    except EventError as fault:
+        await state.intake.refuse(body, fault)
+        raise
+    outcome: Outcome = await state.intake.take(payloads)
+    failed = len(outcome.rejected)
+    status = "success" if not failed else "error" if failed == outcome.received else "partial_success"
+    answer = {
+        "status": status,
+        "summary": {
+            "received": outcome.received,
+            "successful": outcome.received - failed,
+            "failed": failed,
+            "retriable": 0,
+            "non_retriable": failed,
+        },
+        "failed_events": [
+            {"index": index, "reason": str(fault), "retriable": False} for index, fault in outcome.rejected
+        ],
+        "correlation_id": request.headers.get("x-correlation-id") or str(uuid4()),
+        "timestamp": datetime.now(timezone.utc).isoformat().replace("+00:00", "Z"),
+    }
+    return Response(answer, status_code={"success": 200, "partial_success": 207, "error": 422}[status])
+
+
+async def _body(request: Request[Any, Any, State], state: State) -> bytes:
+    try:
+        return await read_body(request, state.serving.max_request_bytes)
+    except EventError as fault:
+        await state.intake.refuse(b"", fault)
+        raise

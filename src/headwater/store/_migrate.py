@@ -1,0 +1,43 @@
+"""store._migrate: a database -> the same at the format this version writes, or a refusal that says what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Engine, inspect, text
+
+from headwater.errors import StoreError
+
+HEAD = "0001"
+"""The format this version writes; the newest file in `migrations/versions`."""
+
+
+def revision(engine: Engine) -> str | None:
+    """The format that stands in the store; None where it is empty."""
+    with engine.connect() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        return str(found) if found is not None else None
+
+
+def migrate(engine: Engine, shown: str) -> bool:
+    """Bring the store to `HEAD`; whether there was anything to do."""
+    have = revision(engine)
+    if have == HEAD:
+        return False
+    if have is not None and have > HEAD:
+        raise StoreError(
+            f"store {shown} has format {have}, this Headwater writes {HEAD}: it was made by a newer one. "
+            "Upgrade with: pip install -U headwater"
+        )
+    # Alembic is loaded only when there is something to migrate: a start should not pay for it.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, HEAD)
+    return True

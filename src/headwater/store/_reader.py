@@ -1,0 +1,248 @@
+"""store._reader: a question about nodes, runs, facets or edges -> rows of one moment of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, func, or_, select
+from sqlalchemy.sql import ColumnElement
+
+from headwater.facts.flows import When
+from headwater.store._edges import Edges
+from headwater.store._schema import TABLE, log, rejects
+from headwater.store._upsert import unpack
+
+Rows = list[dict[str, Any]]
+_NODES = {"job": "jobs", "dataset": "datasets"}
+_PART = 5_000
+
+
+class Reader:
+    """One moment of the store. Nodes are numbers; a dataset's number is that of its canonical name."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def edges(self, when: When = When()) -> Edges:  # noqa: B008 - frozen
+        """The edges that held at a time: what `graph.walk` walks on."""
+        return Edges(self._connection, when)
+
+    def find(self, kind: str, names: Iterable[tuple[str, str]]) -> list[int]:
+        """The nodes with exactly these (namespace, name) pairs."""
+        table = TABLE[_NODES[kind]].c
+        number = self._number(kind)
+        wanted = [(table.namespace == namespace) & (table.name == name) for namespace, name in names]
+        return self._numbers(select(number).where(or_(*wanted))) if wanted else []
+
+    def match(
+        self, kind: str, text: str, *, limit: int = 50, suffix: bool = False, namespace: str | None = None
+    ) -> list[int]:
+        """The nodes whose name holds `text`; with `suffix`, whose name ends with it at a boundary."""
+        table = TABLE[_NODES[kind]].c
+        if suffix:
+            ends = [
+                table.name == text,
+                *(table.name.like(f"%{mark}{_escape(text)}", escape="\\") for mark in "./:"),
+            ]
+            where = or_(*ends)
+        else:
+            pattern = f"%{_escape(text)}%"
+            where = or_(table.name.ilike(pattern, escape="\\"), table.namespace.ilike(pattern, escape="\\"))
+        query = select(self._number(kind)).where(where, _visible(kind))
+        if namespace is not None:
+            query = query.where(table.namespace == namespace)
+        return self._numbers(
+            query.order_by(func.length(table.name), table.name, table.namespace).limit(limit)
+        )
+
+    def nodes(self, kind: str, numbers: Collection[int]) -> dict[int, dict[str, Any]]:
+        """What stands in the tables of jobs or datasets for these numbers."""
+        table = TABLE[_NODES[kind]]
+        found: dict[int, dict[str, Any]] = {}
+        for part in _parts(numbers):
+            for row in self._connection.execute(select(table).where(table.c.id.in_(part))).mappings():
+                found[row["id"]] = {
+                    key: value for key, value in row.items() if not key.endswith("_at") or key in _TIMES
+                }
+        return found
+
+    def names_of(self, dataset: int) -> list[tuple[int, str, str]]:
+        """Every name of a dataset, its own first."""
+        table = TABLE["datasets"].c
+        query = select(table.id, table.namespace, table.name).where(
+            or_(table.id == dataset, table.canonical == dataset)
+        )
+        rows = [tuple(row) for row in self._connection.execute(query.order_by(table.namespace, table.name))]
+        return sorted(rows, key=lambda row: row[0] != dataset)
+
+    def facets(self, kind: str, number: int) -> dict[str, Any]:
+        """The current facets of a job, dataset (under any of its names) or run."""
+        owners = [each[0] for each in self.names_of(number)] if kind == "dataset" else [number]
+        table = TABLE[f"{kind}_facets"].c
+        query = (
+            select(table.name, TABLE["contents"].c.body)
+            .join(TABLE["contents"], TABLE["contents"].c.digest == table.body)
+            .where(table[kind].in_(owners))
+            .order_by(table.last_seen, table.body)
+        )
+        latest = {name: unpack(body) for name, body in self._connection.execute(query)}
+        decoded = {name: msgspec.json.decode(body) for name, body in sorted(latest.items())}
+        return {
+            name: body
+            for name, body in decoded.items()
+            if not (isinstance(body, dict) and body.get("_deleted") is True)
+        }
+
+    def schemas(self, dataset: int) -> Rows:
+        """The schemas a dataset has had, the current one first."""
+        owners = [each[0] for each in self.names_of(dataset)]
+        table, contents = TABLE["schemas"].c, TABLE["contents"].c
+        query = (
+            select(table.schema, table.first_seen, table.last_seen, contents.body)
+            .join(TABLE["contents"], contents.digest == table.schema)
+            .where(table.dataset.in_(owners))
+            .order_by(table.last_seen.desc(), table.schema.desc())
+        )
+        return [
+            {
+                "version": row[0].hex(),
+                "first_seen": row[1],
+                "last_seen": row[2],
+                "fields": msgspec.json.decode(unpack(row[3])),
+            }
+            for row in self._connection.execute(query)
+        ]
+
+    def run(self, run_id: str) -> dict[str, Any] | None:
+        """One run by its id."""
+        found = self.runs(where=TABLE["runs"].c.run_id == run_id, limit=1)
+        return found[0] if found else None
+
+    def runs(
+        self, *, job: int | None = None, where: ColumnElement[bool] | None = None, limit: int = 20
+    ) -> Rows:
+        """Runs, newest first."""
+        table, jobs = TABLE["runs"], TABLE["jobs"].c
+        query = select(table, jobs.namespace.label("job_namespace"), jobs.name.label("job_name")).join(
+            TABLE["jobs"], jobs.id == table.c.job, isouter=True
+        )
+        if job is not None:
+            query = query.where(table.c.job == job)
+        if where is not None:
+            query = query.where(where)
+        rows = self._connection.execute(
+            query.order_by(table.c.first_seen.desc(), table.c.run_id.desc()).limit(limit)
+        )
+        return [dict(row) for row in rows.mappings()]
+
+    def run_ids(self, numbers: Collection[int]) -> dict[int, str]:
+        """The ids of runs by their numbers."""
+        table = TABLE["runs"].c
+        return {
+            row[0]: row[1]
+            for part in _parts(numbers)
+            for row in self._connection.execute(select(table.id, table.run_id).where(table.id.in_(part)))
+        }
+
+    def io(self, run: int) -> dict[str, Rows]:
+        """What a run read and wrote."""
+        datasets = TABLE["datasets"].c
+        out: dict[str, Rows] = {}
+        for side in ("inputs", "outputs"):
+            table = TABLE[side]
+            query = (
+                select(table, datasets.namespace, datasets.name)
+                .join(TABLE["datasets"], datasets.id == table.c.dataset)
+                .where(table.c.run == run)
+                .order_by(datasets.namespace, datasets.name)
+            )
+            out[side] = [dict(row) for row in self._connection.execute(query).mappings()]
+        return out
+
+    def assertions(self, *, run: int | None = None, dataset: int | None = None, limit: int = 100) -> Rows:
+        """Data-quality checks of a run or of a dataset, newest first."""
+        table = TABLE["assertions"]
+        query = select(table).order_by(table.c.last_seen.desc()).limit(limit)
+        if run is not None:
+            query = query.where(table.c.run == run)
+        if dataset is not None:
+            query = query.where(table.c.dataset.in_([each[0] for each in self.names_of(dataset)]))
+        return [dict(row) for row in self._connection.execute(query).mappings()]
+
+    def versions(self, job: int) -> Rows:
+        """The versions of a job, the newest first: each a set of inputs and outputs, shown by completed runs."""
+        runs = TABLE["runs"].c
+        query = (
+            select(runs.io, func.min(runs.ended_at), func.max(runs.ended_at), func.count(), func.max(runs.id))
+            .where(runs.job == job, runs.io.is_not(None))
+            .group_by(runs.io)
+            .order_by(func.max(runs.ended_at).desc(), runs.io)
+        )
+        return [
+            {
+                "version": row[0].hex(),
+                "first_seen": row[1],
+                "last_seen": row[2],
+                "runs": row[3],
+                "run": row[4],
+            }
+            for row in self._connection.execute(query)
+        ]
+
+    def tags(self, kind: str, owner: str) -> Rows:
+        """The tags that are on a job or dataset (its reference) now."""
+        table = TABLE["tags"].c
+        query = select(table.field, table.tag, table.value, table.source).where(
+            table.kind == kind, table.owner == owner, table.live == 1
+        )
+        return [
+            dict(row) for row in self._connection.execute(query.order_by(table.field, table.tag)).mappings()
+        ]
+
+    def stats(self) -> dict[str, int]:
+        """How much there is: what a status line shows."""
+        tables = {
+            "events": log,
+            "rejects": rejects,
+            **{name: TABLE[name] for name in ("jobs", "datasets", "runs", "edges")},
+        }
+        return {
+            name: self._connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for name, table in tables.items()
+        }
+
+    def span(self) -> tuple[int, int] | None:
+        """The times of the first and last event; None in an empty store."""
+        first, last = self._connection.execute(select(func.min(log.c.time), func.max(log.c.time))).one()
+        return None if first is None else (first, last)
+
+    def _number(self, kind: str) -> ColumnElement[int]:
+        table = TABLE[_NODES[kind]].c
+        return func.coalesce(table.canonical, table.id) if kind == "dataset" else table.id
+
+    def _numbers(self, query: Any) -> list[int]:
+        return list(dict.fromkeys(self._connection.execute(query).scalars()))
+
+
+_TIMES = frozenset({"started_at", "ended_at", "hidden_at", "shown_at"})
+
+
+def _visible(kind: str) -> ColumnElement[bool]:
+    table = TABLE[_NODES[kind]].c
+    shown = func.coalesce(table.shown_at, 0)
+    return or_(
+        table.hidden_at.is_(None),
+        table.hidden_at < func.coalesce(table.last_seen, 0),
+        table.hidden_at < shown,
+    )
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _parts(numbers: Collection[int]) -> Iterable[Sequence[int]]:
+    listed = sorted(numbers)
+    return (listed[start : start + _PART] for start in range(0, len(listed), _PART))

@@ -1,0 +1,122 @@
+"""store._schema: the tables of `facts` -> the tables of a database, and those that only a store has.
+
+A reference is an integer there: `jobs`, `datasets` and `runs` number their identities, the others use the
+numbers. A LATEST column `c` is two: `c_at`, its stamp, and `c`. What is settled from whole tables rather
+than merged stands in columns and tables of its own (`SETTLED`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.types import TypeEngine
+
+from headwater.facts import tables as facts
+from headwater.facts.tables import TABLES, Rule, Type
+
+metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s"})
+
+Id = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER is SQLite's row id
+Words = Text().with_variant(Text(collation="C"), "postgresql")  # compared bytewise everywhere
+
+_TYPES: dict[Type, TypeEngine[Any]] = {
+    Type.INT: BigInteger(),
+    Type.TEXT: Words,
+    Type.DIGEST: LargeBinary(),
+    Type.BODY: LargeBinary(),
+    Type.JOB: Id,
+    Type.DATASET: Id,
+    Type.RUN: Id,
+}
+IDENTITIES = {"jobs": ("namespace", "name"), "datasets": ("namespace", "name"), "runs": ("run_id",)}
+"""The tables that number an identity, and the columns that hold it."""
+OWNER = {Type.JOB: "jobs", Type.DATASET: "datasets", Type.RUN: "runs"}
+SETTLED = {"runs": ["io"], "datasets": ["alias_of", "canonical"]}
+"""runs.io: the version a completed run shows; datasets.canonical: the one that stands for it, where it is another."""
+
+
+def _merged(table: facts.Table) -> list[Column[Any]]:
+    columns: list[Column[Any]] = []
+    for name, column in table.columns.items():
+        if column.rule is Rule.LATEST:
+            columns.append(Column(f"{name}_at", BigInteger()))
+        columns.append(Column(name, _TYPES[column.type]))
+    return columns
+
+
+def _table(table: facts.Table) -> Table:
+    if table.name in IDENTITIES:
+        identity = IDENTITIES[table.name]
+        return Table(
+            table.name,
+            metadata,
+            Column("id", Id, primary_key=True, autoincrement=True),
+            *(Column(name, Words, nullable=False) for name in identity),
+            *_merged(table),
+            *(Column(name, LargeBinary() if name == "io" else Id) for name in SETTLED.get(table.name, ())),
+            UniqueConstraint(*identity),
+        )
+    return Table(
+        table.name,
+        metadata,
+        *(Column(name, _TYPES[kind], nullable=False) for name, kind in table.key.items()),
+        *_merged(table),
+        PrimaryKeyConstraint(*table.key),
+        sqlite_with_rowid=table.name == "contents",  # rows with a body are better kept outside the key's tree
+    )
+
+
+TABLE: dict[str, Table] = {name: _table(table) for name, table in TABLES.items()}
+
+log = Table(
+    "log",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("digest", LargeBinary(), nullable=False, unique=True),
+    Column("kind", Words, nullable=False),
+    Column("time", BigInteger(), nullable=False),
+    Column("received_at", BigInteger(), nullable=False),
+    Column("body", LargeBinary(), nullable=False),
+)
+rejects = Table(
+    "rejects",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("digest", LargeBinary(), nullable=False, unique=True),
+    Column("path", Words, nullable=False),
+    Column("reason", Words, nullable=False),
+    Column("first_seen", BigInteger(), nullable=False),
+    Column("last_seen", BigInteger(), nullable=False),
+    Column("times", BigInteger(), nullable=False),
+    Column("size", BigInteger(), nullable=False),
+    Column("body", LargeBinary(), nullable=False),
+)
+meta = Table("meta", metadata, Column("key", Words, primary_key=True), Column("value", Words, nullable=False))
+
+_runs, _datasets = TABLE["runs"], TABLE["datasets"]
+# As of a time, a job's edges are those of the last run before it that showed a version: one look-up here.
+_shows: Any = {"sqlite_where": _runs.c.io.is_not(None), "postgresql_where": _runs.c.io.is_not(None)}
+Index("ix_runs_job_ended", _runs.c.job, _runs.c.ended_at, **_shows)
+Index("ix_runs_job_first_seen", _runs.c.job, _runs.c.first_seen)
+Index("ix_edges_dataset", TABLE["edges"].c.dataset, TABLE["edges"].c.direction, TABLE["edges"].c.job)
+Index("ix_symlinks_alias", TABLE["symlinks"].c.alias)
+Index("ix_column_edges_fingerprint", TABLE["column_edges"].c.fingerprint)
+Index("ix_column_sources_dataset", TABLE["column_sources"].c.dataset)
+for _column in (_datasets.c.canonical, _datasets.c.alias_of):
+    Index(None, _column, sqlite_where=_column.is_not(None), postgresql_where=_column.is_not(None))
+Index("ix_log_time", log.c.time)
+
+FOLDED = list(TABLE.values())
+"""What a replay makes anew from the log."""

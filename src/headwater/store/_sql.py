@@ -1,0 +1,308 @@
+"""store._sql: a batch -> one transaction; a question -> rows. What every SQL store shares.
+
+A writer numbers the identities, merges the folded rows by the generated upserts, settles what follows from
+whole tables, and appends to the raw log: all of it in one transaction or none of it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Engine, Select, delete, exc, func, select
+
+from headwater.errors import StoreError
+from headwater.facts.contents import digest_of
+from headwater.facts.fold import Tables, fold
+from headwater.facts.tables import REFERENCES, TABLES, Row, Rule, Type
+from headwater.naming import DEFAULT_RULES, Aliases, AliasRule, scrub
+from headwater.store import Batch, Entry
+from headwater.store._identities import Identities, link, relink
+from headwater.store._reader import Reader
+from headwater.store._schema import FOLDED, IDENTITIES, OWNER, TABLE, log, meta, rejects
+from headwater.store._settle import settle_versions
+from headwater.store._upsert import ENCODE, pack, unpack, upserts
+
+_CHUNK = 5_000
+_KEPT_OF_A_REJECT = 1 << 20
+
+
+class SqlStore:
+    """A store on an SQL database, with one writer at a time and readers that never wait for it."""
+
+    def __init__(self, url: str, writer: Engine, reader: Engine, *, shared: bool = False) -> None:
+        self.url = url
+        self._writer, self._reader = writer, reader
+        self._lock = threading.RLock()
+        self._reading: AbstractContextManager[Any] = self._lock if shared else nullcontext()
+        self._ids = Identities()
+        self._generation = ""
+        self._aliases = Aliases(DEFAULT_RULES)
+        self._upserts = upserts()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        with self._lock:
+            try:
+                with self._writer.begin() as connection:
+                    self._refresh(connection)
+                    yield connection
+            except BaseException as fault:
+                self._ids.drop()
+                self._generation = ""  # what was loaded inside may be gone: look again
+                if isinstance(fault, exc.SQLAlchemyError):
+                    raise _fault(self.url, fault) from fault
+                raise
+            self._ids.keep()
+
+    def _refresh(self, connection: Connection) -> None:
+        """Another process may have numbered anew or changed the alias rules."""
+        generation = connection.execute(select(meta.c.value).where(meta.c.key == "generation")).scalar() or ""
+        if generation != self._generation:
+            self._ids.forget()
+            self._generation = generation
+            self._aliases = Aliases([*self._rules(connection), *DEFAULT_RULES])
+
+    @staticmethod
+    def _rules(connection: Connection) -> list[AliasRule]:
+        table = TABLE["aliases"].c
+        found = connection.execute(select(table.rule).where(table.rule != "").order_by(table.match))
+        return [AliasRule.from_dict(msgspec.json.decode(body)) for (body,) in found]
+
+    def _renew(self, connection: Connection) -> None:
+        """Tell every writer, this one too, that numbers or rules have changed."""
+        generation = str(int(self._generation or 0) + 1)
+        connection.execute(delete(meta).where(meta.c.key == "generation"))
+        connection.execute(meta.insert().values(key="generation", value=generation))
+        self._refresh(connection)
+
+    def aliases(self) -> Aliases:
+        """The alias rules in force: those that were set, then those of the house."""
+        with self._connect() as connection:
+            return Aliases([*self._rules(connection), *DEFAULT_RULES])
+
+    def unknown(self, digests: Sequence[bytes]) -> set[bytes]:
+        """Those of the digests that the log does not hold."""
+        missing = set(digests)
+        with self._connect() as connection:
+            for start in range(0, len(digests), _CHUNK):
+                part = digests[start : start + _CHUNK]
+                missing.difference_update(
+                    connection.execute(select(log.c.digest).where(log.c.digest.in_(part))).scalars()
+                )
+        return missing
+
+    def write(self, batch: Batch) -> int:
+        """Write a batch in one transaction; how many of its entries were new."""
+        now = time.time_ns() // 1000
+        packed = [(each.digest, each.kind, each.time, now, pack(each.raw)) for each in batch.entries]
+        with self._transaction() as connection:
+            self._merge(connection, batch.tables)
+            before = _size(connection)
+            if packed:
+                connection.exec_driver_sql(
+                    "INSERT INTO log (digest, kind, time, received_at, body) VALUES (?, ?, ?, ?, ?)"
+                    " ON CONFLICT (digest) DO NOTHING",
+                    packed,
+                )
+            if batch.rejects:
+                self._reject(connection, batch, now)
+            return _size(connection) - before
+
+    def _merge(self, connection: Connection, tables: Tables) -> None:
+        if not tables:
+            return
+        new = self._ids.number(connection, tables)
+        known = self._ids.known
+        for name, rows in tables.items():
+            if name == "contents":
+                rows = self._ids.unseen(rows)
+            if rows:
+                connection.exec_driver_sql(self._upserts[name], list(ENCODE[name](rows, known)))
+        if tables.get("aliases"):
+            self._renew(connection)
+            relink(connection, self._ids, self._aliases)
+        else:
+            link(connection, self._ids, self._aliases, new, [key[:2] for key in tables.get("symlinks", ())])
+        runs = known[Type.RUN]
+        touched = {runs[key[0]] for name in ("runs", "inputs", "outputs") for key in tables.get(name, ())}
+        settle_versions(connection, touched, self._ids.names)
+
+    @staticmethod
+    def _reject(connection: Connection, batch: Batch, now: int) -> None:
+        connection.exec_driver_sql(
+            "INSERT INTO rejects (digest, path, reason, first_seen, last_seen, times, size, body)"
+            " VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT (digest) DO UPDATE"
+            " SET last_seen = excluded.last_seen, times = rejects.times + 1",
+            [
+                (
+                    digest_of(each.reason.encode() + each.raw),
+                    each.path,
+                    each.reason,
+                    now,
+                    now,
+                    len(each.raw),
+                    pack(each.raw[:_KEPT_OF_A_REJECT]),
+                )
+                for each in batch.rejects
+            ],
+        )
+
+    def replay(
+        self, derive: Callable[[str, bytes], Iterable[Row]], progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Make every folded table anew from the log; readers see the old ones until all of it is done."""
+        done = 0
+        with self._transaction() as connection:
+            for table in FOLDED:
+                connection.execute(delete(table))
+            self._renew(connection)
+            last = 0
+            while True:
+                rows = connection.execute(
+                    select(log.c.id, log.c.kind, log.c.body)
+                    .where(log.c.id > last)
+                    .order_by(log.c.id)
+                    .limit(500)
+                ).all()
+                if not rows:
+                    return done
+                tables = fold(row for _, kind, body in rows for row in derive(kind, unpack(body)))
+                self._merge(connection, tables)
+                last, done = rows[-1][0], done + len(rows)
+                if progress is not None:
+                    progress(done)
+
+    @contextmanager
+    def read(self) -> Iterator[Reader]:
+        """One moment of the store, to ask about."""
+        with self._connect() as connection:
+            yield Reader(connection)
+
+    @contextmanager
+    def _connect(self) -> Iterator[Connection]:
+        with self._reading:
+            try:
+                with self._reader.begin() as connection:
+                    yield connection
+            except exc.SQLAlchemyError as fault:
+                raise _fault(self.url, fault) from fault
+
+    def log(self, after: int = 0, limit: int | None = None) -> Iterator[tuple[int, Entry]]:
+        """The entries of the raw log, oldest first, with their numbers."""
+        left = limit
+        while left is None or left > 0:
+            size = 500 if left is None else min(left, 500)
+            query: Select[Any] = select(log).where(log.c.id > after).order_by(log.c.id).limit(size)
+            with self._connect() as connection:
+                rows = connection.execute(query).all()
+            if not rows:
+                return
+            for row in rows:
+                yield row.id, Entry(row.digest, row.kind, row.time, unpack(row.body))
+            after, left = rows[-1].id, None if left is None else left - len(rows)
+
+    def rejected(self, limit: int = 100) -> list[dict[str, Any]]:
+        """The events that were refused, newest first."""
+        query = select(rejects).order_by(rejects.c.last_seen.desc(), rejects.c.id.desc()).limit(limit)
+        with self._connect() as connection:
+            return [
+                {**{name: row[name] for name in ("id", "path", "reason", "first_seen", "last_seen", "times", "size")},
+                 "payload": unpack(row["body"]).decode("utf-8", "replace")}
+                for row in connection.execute(query).mappings()
+            ]  # fmt: skip
+
+    def counts(self) -> dict[str, int]:
+        """How many rows each table has."""
+        with self._connect() as connection:
+            return {
+                table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+                for table in (*FOLDED, log, rejects)
+            }
+
+    def dump(self) -> Tables:
+        """Every table with identities in place of numbers, in the shape of `facts.settle`."""
+        with self._connect() as connection:
+            return _dump(connection)
+
+    def check(self) -> list[str]:
+        """What is wrong with the store; nothing when it is sound."""
+        with self._connect() as connection:
+            found = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def backup(self, file: Path) -> None:
+        """Copy the store into one file, whole and consistent, while it is in use."""
+        with self._lock:
+            raw = self._writer.raw_connection()  # no transaction: SQLite makes its own for this
+            try:
+                raw.cursor().execute("VACUUM INTO ?", (str(file),))
+            except sqlite3.Error as fault:
+                raise StoreError(f"{file} cannot be written: {fault}") from fault
+            finally:
+                raw.close()
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        with self._lock:
+            self._reader.dispose()
+            self._writer.dispose()
+
+
+def _size(connection: Connection) -> int:
+    return int(connection.execute(select(func.coalesce(func.max(log.c.id), 0))).scalar_one())
+
+
+def _fault(url: str, fault: exc.SQLAlchemyError) -> StoreError:
+    cause = str(getattr(fault, "orig", None) or fault)
+    hint = " (another process holds the write lock)" if "locked" in cause else ""
+    return StoreError(f"store {scrub(url)}: {cause}{hint}")
+
+
+def _dump(connection: Connection) -> Tables:
+    names: dict[Type, dict[int, str]] = {}
+    for kind, owner in OWNER.items():
+        owners = TABLE[owner].c
+        parts = [owners[name] for name in IDENTITIES[owner]]
+        names[kind] = {row[0]: "\n".join(row[1:]) for row in connection.execute(select(owners.id, *parts))}
+
+    def value(kind: Type, stored: Any) -> Any:
+        if kind in REFERENCES:
+            return names[kind][stored]
+        return unpack(stored).decode() if kind is Type.BODY else stored
+
+    dumped: Tables = {}
+    for name, table in TABLES.items():
+        rows = dumped[name] = {}
+        for row in connection.execute(select(TABLE[name])).mappings():
+            found: dict[str, Any] = {}
+            for column, spec in table.columns.items():
+                if row[column] is not None:
+                    said = value(spec.type, row[column])
+                    found[column] = (row[f"{column}_at"], said) if spec.rule is Rule.LATEST else said
+            if name in IDENTITIES:
+                key: tuple[Any, ...] = (names[next(iter(table.key.values()))][row["id"]],)
+                if not found:
+                    continue  # a name that only stands for another, or is an alias
+            else:
+                key = tuple(value(kind, row[part]) for part, kind in table.key.items())
+            if name == "runs" and row["io"] is not None:
+                found["io"] = row["io"]
+            if name == "datasets":
+                found["canonical"] = names[Type.DATASET][row["canonical"] or row["id"]]
+            rows[key] = found
+    runs = TABLE["runs"].c
+    versions = select(runs.job, runs.io, func.min(runs.ended_at), func.max(runs.ended_at))
+    dumped["job_versions"] = {
+        (names[Type.JOB][job], io): {"first_seen": first, "last_seen": last}
+        for job, io, first, last in connection.execute(
+            versions.where(runs.io.is_not(None)).group_by(runs.job, runs.io)
+        )
+    }
+    return dumped

@@ -1,0 +1,1 @@
+"""store.migrations: an older store -> this version's format, one step a file."""

@@ -1,0 +1,90 @@
+"""store.sqlite: a `sqlite:///file.db` url -> a store in that file; the default, needs no service."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.pool import NullPool, QueuePool
+
+from headwater.errors import ConfigError, StoreError
+from headwater.store._migrate import migrate
+from headwater.store._sql import SqlStore
+
+_SYNCHRONOUS = {"full", "normal", "off"}
+
+
+def open_sqlite(
+    url: str, *, synchronous: str = "full", cache_mb: int = 64, migrate_on_open: bool = True
+) -> SqlStore:
+    """Open the store in a SQLite file, made where it is missing.
+
+    Args:
+        url: `sqlite:///relative.db` or `sqlite:////absolute.db`.
+        synchronous: `full` survives a power cut, `normal` only a crash of the process, `off` neither.
+        cache_mb: Page cache of each connection.
+        migrate_on_open: Bring an older store to this version's format, instead of refusing it.
+
+    """
+    path = _path(url)
+    if synchronous not in _SYNCHRONOUS:
+        raise ConfigError(
+            f"store: synchronous is {synchronous!r}, not one of {', '.join(sorted(_SYNCHRONOUS))}"
+        )
+    if sqlite3.sqlite_version_info < (3, 35):
+        raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or newer is needed")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise StoreError(f"store {url}: {path.parent} cannot be made: {fault.strerror}") from fault
+    writer = _engine(path, "IMMEDIATE", synchronous, int(cache_mb), pool=True)
+    if migrate_on_open:
+        migrate(writer, url)
+    reader = _engine(path, "DEFERRED", synchronous, int(cache_mb), pool=True, read_only=True)
+    return SqlStore(url, writer, reader)
+
+
+def _path(url: str) -> Path:
+    rest = url.removeprefix("sqlite://")
+    if not rest.startswith("/") or rest == "/":
+        raise ConfigError(
+            f"store {url!r} names no file: write sqlite:///file.db or sqlite:////absolute/file.db"
+        )
+    return Path(rest[1:]).expanduser()
+
+
+def _engine(
+    path: Path, begin: str, synchronous: str, cache_mb: int, *, pool: bool, read_only: bool = False
+) -> Engine:
+    engine = create_engine(
+        f"sqlite:///{path}",
+        poolclass=QueuePool if pool else NullPool,
+        pool_size=1 if begin == "IMMEDIATE" else 8,
+        max_overflow=0 if begin == "IMMEDIATE" else 32,
+        connect_args={
+            "timeout": 30,
+            "check_same_thread": False,
+            "isolation_level": None,
+            "cached_statements": 256,
+        },
+    )
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _: Any) -> None:
+        for pragma in (
+            "journal_mode = WAL",
+            f"synchronous = {synchronous}",
+            f"cache_size = -{cache_mb * 1024}",
+            "temp_store = memory",
+            "mmap_size = 268435456",
+            f"query_only = {int(read_only)}",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin_now(connection: Any) -> None:
+        connection.exec_driver_sql(f"BEGIN {begin}")
+
+    return engine

@@ -1,0 +1,61 @@
+"""transport: encoded events -> wire: memory, console, file, http; opened by url or mapping.
+
+To add one: write transport/<name>.py with a class that keeps the Protocol below, add one line to TRANSPORTS,
+give it a fixture in tests/transport/test_transport_contract.py and a heading in docs/transports.md; the contract and
+docs tests enrol it by themselves. A class takes `url` (without its query) and its options as keywords; an
+option may arrive as text from a url's query, see `_options`. Packages outside register an entry point of
+group `headwater.transport` instead of the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast, runtime_checkable
+
+from headwater import plugins
+from headwater.errors import ConfigError
+
+
+@runtime_checkable
+class Transport(Protocol):
+    """Hands events on. May be shared by threads and used on both sides of a fork."""
+
+    def send(self, events: Sequence[bytes]) -> None:
+        """Hand on events in their order, each the JSON of one event; nothing to send is no fault.
+
+        Raises:
+            TransportError: not all were handed on; `retryable` says whether sending all again may help.
+
+        """
+
+    def close(self) -> None:
+        """Give back what is held; more than once is no fault, sending afterwards is."""
+
+
+TRANSPORTS: plugins.Table = {
+    "memory": ("headwater.transport.memory:MemoryTransport", None),
+    "console": ("headwater.transport.console:ConsoleTransport", None),
+    "file": ("headwater.transport.file:FileTransport", None),
+    "http": ("headwater.transport.http:HttpTransport", None),
+    "https": ("headwater.transport.http:HttpTransport", None),
+}
+
+
+def open_transport(target: str | Mapping[str, Any], **options: Any) -> Transport:
+    """The transport a url or a mapping names; nothing is connected yet.
+
+    >>> open_transport("memory:")
+    MemoryTransport(0 events)
+    >>> open_transport({"type": "file", "url": "file:///tmp/events.jsonl"}, fsync=True)
+    FileTransport('/tmp/events.jsonl')
+    """
+    given = {"url": target, **options} if isinstance(target, str) else {**target, **options}
+    url, kind = given.get("url"), given.get("type")
+    if isinstance(url, str) and (kind is None or url.startswith(f"{kind}:")):
+        rest = {name: value for name, value in given.items() if name not in ("url", "type")}
+        made = plugins.build_url("transport", url, TRANSPORTS, **rest)
+    elif kind is not None:
+        made = plugins.build("transport", given, TRANSPORTS)
+    else:
+        raise ConfigError("transport: a mapping needs a `url` or a `type`")
+    return cast("Transport", made)
