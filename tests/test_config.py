@@ -363,6 +363,8 @@ def create_app(
     depth: int = 5,
     names: tuple[str, ...] = (),
     home: Path = Path(),
+    host: str = "",
+    port: int = 0,
 ) -> None: ...
 
 
@@ -409,9 +411,7 @@ def test_a_wrong_option_of_a_room_is_refused(world: World, text: str, message: s
 
 def test_rooms_of_a_file_are_imported_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "headwater.toml"
-    path.write_text(
-        '[ingest]\nmax_byts = 1\nmax_depth = 5\n[serv]\nx = 1\n[spark]\nanything = 1\nnamespace = "x"'
-    )
+    path.write_text("[ingest]\nmax_byts = 1\nmax_depth = 5\n[serv]\nx = 1")
     problems = config.check_file(path)
     assert len(problems) == 2
     assert problems[0].startswith("headwater.toml: serv.x: unknown setting 'serv': did you mean 'serve'")
@@ -460,9 +460,8 @@ def test_options_that_depend_on_a_url_are_checked_by_what_it_names(tmp_path: Pat
 
 
 def test_options_of_a_room_are_ready_for_use(world: World) -> None:
-    world.environ.update(HEADWATER_INGEST__MAX_BYTES="10", HEADWATER_SPARK__ANY="kept")
+    world.environ.update(HEADWATER_INGEST__MAX_BYTES="10")
     assert config.options(world.load(), "ingest") == {"max_bytes": 10}
-    assert config.options(world.load(), "spark") == {"any": "kept"}
     assert config.options(world.load(), "serve") == {}
 
 
@@ -674,7 +673,7 @@ def test_secrets_are_never_told(world: World) -> None:
         HEADWATER_TRANSPORT=f"http://me:{secret}@h/p?api_key={secret}&timeout=3&token={secret}",
         HEADWATER_TRANSPORT__HEADERS=json.dumps({"X-Anything": secret}),
         HEADWATER_STORE=f"postgresql://me:{secret}@db/x?password={secret}",
-        HEADWATER_DATAHUB__SINK=json.dumps({"url": f"http://{secret}@h", "accessToken": secret}),
+        HEADWATER_SERVE__SINK=json.dumps({"url": f"http://{secret}@h", "accessToken": secret}),
         HEADWATER_URL=f"http://{secret}@h",
     )
     made = world.load()

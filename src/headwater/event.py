@@ -83,7 +83,7 @@ class Event(msgspec.Struct, frozen=True):
     >>> e = parse('{"eventTime": "2026-01-01T00:00:00Z", "eventType": "start", "run": {"runId": "nightly-7"},'
     ...           ' "job": {"namespace": "etl", "name": "orders"}}')
     >>> e.kind, e.type, e.run_id
-    ('run', 'START', 'd3a0a26f-8a2c-3dae-91f2-6da99bf4ca6a')
+    ('run', 'START', 'b1fab28d-fb17-3f8e-a4e0-af0bd4db908f')
     """
 
     kind: Kind
@@ -117,6 +117,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").full
 _LOOSE_TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?(?:[.,](\d{1,9})\d*)? ?([Zz]|[+-]\d\d:?(?:\d\d)?)?(?:\[[\w/+-]+\])?"
 ).fullmatch
+_INNERMOST = re.compile(rb"\{\}|\[\]")
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'"[]{}'))
 
 
@@ -314,7 +315,7 @@ def _deeper(data: bytes, limit: int) -> bool:
     for _ in range(limit):
         if not text:
             return False
-        text = text.replace(b"{}", b"").replace(b"[]", b"")
+        text = _INNERMOST.sub(b"", text)
     return bool(text)
 
 

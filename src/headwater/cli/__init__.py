@@ -52,8 +52,8 @@ def _top(
 def main() -> None:
     """Run the command line; an error of ours becomes its message and its exit code."""
     try:
-        build_app()(standalone_mode=False)
-        code = 0
+        said = build_app()(standalone_mode=False)
+        code = said if isinstance(said, int) else 0  # what a command raised typer.Exit with
     except HeadwaterError as fault:
         typer.echo(f"headwater: {fault}", err=True)
         code = fault.exit_code

@@ -6,6 +6,7 @@ import gzip
 import io
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, cast
 
@@ -27,16 +28,22 @@ def read_events(name: str) -> Iterator[bytes]:
         raise ConfigError(f"{name}: cannot be read: {getattr(fault, 'strerror', None) or fault}") from fault
 
 
-def _open(name: str) -> IO[bytes]:
-    raw: IO[bytes] = sys.stdin.buffer if name == "-" else Path(name).open("rb")  # noqa: SIM115 - the caller closes it
-    stream = io.BufferedReader(cast("io.RawIOBase", raw))
-    head = stream.peek(4)[:4]
-    if head.startswith(_GZIP):
-        return cast("IO[bytes]", gzip.open(stream))
-    if head.startswith(_ZSTD):
-        unpacked = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-        return io.BufferedReader(cast("io.RawIOBase", unpacked), 1 << 20)
-    return stream
+@contextmanager
+def _open(name: str) -> Iterator[IO[bytes]]:
+    """The file unpacked, by what it is rather than by what it is called."""
+    with ExitStack() as opened:
+        raw = sys.stdin.buffer if name == "-" else opened.enter_context(Path(name).open("rb"))
+        stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
+        head = stream.peek(4)[:4]
+        if head.startswith(_GZIP):
+            yield cast("IO[bytes]", opened.enter_context(gzip.open(stream)))
+        elif head.startswith(_ZSTD):
+            unpacked = opened.enter_context(
+                zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+            )
+            yield io.BufferedReader(cast("io.RawIOBase", unpacked), 1 << 20)
+        else:
+            yield stream
 
 
 def _events(stream: IO[bytes], name: str) -> Iterator[bytes]:

@@ -20,9 +20,9 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from headwater.config import openlineage
+from headwater.config import _table, openlineage
 from headwater.config._files import find, home_dir, label, read, user_dir
-from headwater.config._table import ROOMS, SETTINGS, Room, Setting, document, parse_bool, parse_text
+from headwater.config._table import ROOMS, SETTINGS, Room, Setting, parse_bool, parse_text
 from headwater.errors import ConfigError, UnknownName
 
 __all__ = [
@@ -146,7 +146,7 @@ def check_room(settings: Settings, room: str, factory: Callable[..., Any]) -> di
     >>> check_room(load({"serve": {"read_only": "yes"}}, environ={}), "serve", create_app)
     {'read_only': True}
     """
-    kinds = {**ROOMS[room].also, **_parameters(factory)}
+    kinds = _parameters(factory)
     checked, problems = {}, []
     for name, value in settings.rooms.get(room, {}).items():
         origin = settings.origins.get(f"{room}.{name}", DEFAULT)
@@ -222,6 +222,32 @@ def describe(settings: Settings) -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+def document() -> str:
+    """The reference part of docs/settings.md, with the options of every room."""
+    told: dict[str, str] = {}
+    for name, room in ROOMS.items():
+        kinds: dict[str, list[str]] = {room.target: []} if room.target else {}
+        for kind, (target, _) in sorted(_imported(room.table).items()) if room.table else ():
+            kinds.setdefault(target, []).append(f"`{kind}:`")
+        told[name] = "\n".join(
+            line for target, names in kinds.items() for line in _option_lines(target, names)
+        )
+    return _table.document(told)
+
+
+def _option_lines(target: str, kinds: list[str]) -> Iterable[str]:
+    factory = _imported(target)
+    given = inspect.signature(factory).parameters
+    for option, hint in _parameters(factory).items():
+        if option != "url":
+            shown = (
+                hint.__name__
+                if isinstance(hint, type)
+                else re.sub(r"\b(collections\.abc|typing)\.", "", str(hint))
+            )
+            yield f"- {', '.join(kinds)}{' ' if kinds else ''}`{option}` ({shown}, default `{given[option].default!r}`)"
 
 
 def _resolve(layers: Iterable[Layer], state: Path, strays: tuple[str, ...], problems: list[str]) -> Settings:

@@ -1,4 +1,4 @@
-"""_files: variables and places -> the configuration files that exist, as tables."""
+"""config._files: variables and places -> the configuration files that exist, as tables."""
 
 from __future__ import annotations
 

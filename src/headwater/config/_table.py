@@ -1,10 +1,10 @@
-"""_table: nothing -> the table of settings and rooms that parsing, variables and docs follow from."""
+"""config._table: nothing -> the table of settings and rooms that parsing, variables and docs follow from."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,12 @@ class Room:
     """A part of Headwater with options of its own.
 
     `target` is "module:callable", whose parameters with a default are the options; where they depend on the
-    scheme of a url, `table` is the "module:table" that names the callable. Neither: the room does not exist
-    yet, and what it is given is kept as it is. `also` are options that the room takes besides.
+    scheme of a url, `table` is the "module:table" that names the callable.
     """
 
     help: str
     target: str | None = None
     table: str | None = None
-    also: Mapping[str, type] = field(default_factory=dict)
 
 
 SETTINGS = (
@@ -63,18 +61,11 @@ ROOMS: Mapping[str, Room] = {
         "Options of the transport that `transport` names; its `url` is the setting `transport`.",
         table="headwater.transport:TRANSPORTS",
     ),
-    "naming": Room("Identities of datasets: alias rules, secrets to scrub."),
-    "spark": Room("Capture of Spark applications."),
-    "dlt": Room("Capture of dlt pipelines."),
-    "airflow": Room("Capture of Airflow."),
-    "connect": Room("Capture of Kafka Connect."),
-    "pipeline": Room("The PySpark pipeline."),
-    "datahub": Room("Delivery to DataHub."),
 }
 
 
-def document() -> str:
-    """The reference part of docs/settings.md: a heading for each setting and room."""
+def document(options: Mapping[str, str]) -> str:
+    """The reference part of docs/settings.md: a heading for each setting and room; `options` tells a room's own."""
     parts = {}
     for s in SETTINGS:
         facts = [s.help, f"Set by {', '.join(f'`{name}`' for name in s.env)}."]
@@ -83,12 +74,8 @@ def document() -> str:
         facts += ["Secret: never shown."] if s.secret else []
         parts[s.name] = " ".join(facts)
     for name, room in ROOMS.items():
-        facts = [room.help, f"Set by the table `[{name}]` or `HEADWATER_{name.upper()}__OPTION`."]
-        if room.also:
-            facts.append(
-                f"Takes {', '.join(f'`{option}`' for option in room.also)} and what `{room.target}` takes."
-            )
-        parts[name] = "\n\n".join([*([parts[name]] if name in parts else []), " ".join(facts)])
+        told = f"{room.help} Set by the table `[{name}]` or `HEADWATER_{name.upper()}__OPTION`."
+        parts[name] = "\n\n".join(text for text in (parts.get(name), told, options.get(name)) if text)
     return "\n".join(f"### `{name}`\n\n{text}\n" for name, text in parts.items())
 
 

@@ -1,4 +1,4 @@
-"""openlineage: the configuration of an OpenLineage client -> the same in our words; what has none is refused, not dropped.
+"""config.openlineage: the configuration of an OpenLineage client -> the same in our words; what has none is refused, not dropped.
 
 To take one more of its transports: a function (options, working directory) -> our settings, one line in TYPES.
 The function takes out of `options` what it understands; what is left over is refused.

@@ -23,7 +23,7 @@ class Columns(NamedTuple):
     """The column relations of one output, as a set under its fingerprint."""
 
     fingerprint: bytes
-    body: str
+    body: bytes
     """JSON: [[out field, in dataset's reference, in field, kind, subtype, masking, description], …], sorted."""
     sources: tuple[str, ...]
 
@@ -78,9 +78,9 @@ def identity(value: Any) -> str | None:
     return ref(namespace, name) if namespace and name else None
 
 
-def _read_schema(raw: bytes) -> tuple[bytes, str]:
+def _read_schema(raw: bytes) -> tuple[bytes, bytes]:
     body = _encode(_fields(load(raw).get("fields")))
-    return digest_of(body), body.decode()
+    return digest_of(body), body
 
 
 def _fields(value: Any) -> list[dict[str, Any]]:
@@ -108,7 +108,7 @@ def _read_columns(raw: bytes) -> Columns | None:
     if not relations:
         return None
     body = _encode(sorted(relations))
-    return Columns(digest_of(body), body.decode(), tuple(sorted({row[1] for row in relations})))
+    return Columns(digest_of(body), body, tuple(sorted({row[1] for row in relations})))
 
 
 def _old_form(told: dict[str, Any]) -> tuple[str, str, bool, str]:

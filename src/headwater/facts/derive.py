@@ -23,55 +23,53 @@ HEARSAY = -(1 << 61)
 _MAX_ERROR = 2_000
 _ABSENT = (b"null", b"")
 
+Seen = dict[str, Any]
 Told = dict[str, tuple[bytes, bytes]]
 """facet -> (digest, bytes)"""
 
 
 def derive(event: Event) -> list[Row]:
-    """One event -> its rows."""
+    """One event -> its rows. Rows may share a mapping: whoever merges them copies it first."""
     rows: list[Row] = []
+    seen = {"first_seen": event.time, "last_seen": event.time}
     if event.kind == "dataset":
-        _dataset(rows, event, event.dataset)  # type: ignore[arg-type]  # a dataset event has one
+        _dataset(rows, event, seen, event.dataset)  # type: ignore[arg-type]  # a dataset event has one
         return rows
     job = ref(event.job.namespace, event.job.name)  # type: ignore[union-attr]  # the other kinds have a job
-    _job(rows, event, job)
+    _job(rows, event, seen, job)
     if event.kind == "run":
-        _run(rows, event, job)
+        _run(rows, event, seen, job)
     for direction, datasets in (("in", event.inputs), ("out", event.outputs)):
         for each in datasets:
-            dataset, told = _dataset(rows, event, each)
-            rows.append(("edges", (job, direction, dataset), _seen(event)))
+            dataset, told = _dataset(rows, event, seen, each)
+            rows.append(("edges", (job, direction, dataset), seen))
             if event.kind == "run":
-                _io(rows, event, direction, dataset, each, told)
+                _io(rows, event, seen, direction, dataset, each, told)
             else:
                 rows.append(("declared", (job, event.time, direction, dataset), {}))
             if direction == "out" and "columnLineage" in told:
                 columns = columns_of(*told["columnLineage"])
                 if columns is not None:
-                    rows.append(("column_edges", (job, dataset, columns.fingerprint), _seen(event)))
+                    rows.append(("column_edges", (job, dataset, columns.fingerprint), seen))
     return rows
 
 
-def _seen(event: Event) -> dict[str, Any]:
-    return {"first_seen": event.time, "last_seen": event.time}
-
-
-def _facets(rows: list[Row], event: Event, table: str, owner: tuple[Any, ...], facets: Facets | None) -> Told:
+def _facets(rows: list[Row], seen: Seen, table: str, owner: tuple[Any, ...], facets: Facets | None) -> Told:
     told: Told = {}
-    for name, value in (facets or {}).items():
+    for name, value in facets.items() if facets else ():
         raw = bytes(value)
         if raw in _ABSENT:
             continue
         digest = digest_of(raw)
         told[name] = (digest, raw)
-        rows.append((table, (*owner, name, digest), _seen(event)))
-        rows.append(("contents", (digest,), {"body": raw.decode()}))
+        rows.append((table, (*owner, name, digest), seen))
+        rows.append(("contents", (digest,), {"body": raw}))
     return told
 
 
-def _job(rows: list[Row], event: Event, job: str) -> None:
-    row = _seen(event)
-    told = _facets(rows, event, "job_facets", (job,), event.job.facets)  # type: ignore[union-attr]
+def _job(rows: list[Row], event: Event, seen: Seen, job: str) -> None:
+    row = dict(seen)
+    told = _facets(rows, seen, "job_facets", (job,), event.job.facets)  # type: ignore[union-attr]
     if "jobType" in told:
         facet = facet_of(*told["jobType"])
         for column, field in (
@@ -84,9 +82,9 @@ def _job(rows: list[Row], event: Event, job: str) -> None:
     rows.append(("jobs", (job,), row))
 
 
-def _run(rows: list[Row], event: Event, job: str) -> None:
+def _run(rows: list[Row], event: Event, seen: Seen, job: str) -> None:
     run, at, final = event.run_id, event.time, event.type in TERMINAL
-    row = _seen(event)
+    row = dict(seen)
     row["job"] = (at, job)
     row["state"] = (at + FINAL if final else at, f"{RANK[event.type]} {event.type}")
     if event.producer:
@@ -95,7 +93,7 @@ def _run(rows: list[Row], event: Event, job: str) -> None:
         row["started_at"] = at
     if final:
         row["ended_at"] = at
-    told = _facets(rows, event, "run_facets", (run,), event.run_facets)
+    told = _facets(rows, seen, "run_facets", (run,), event.run_facets)
     for name, read in _RUN_FACETS.items():
         if name in told:
             read(rows, row, event, job, facet_of(*told[name]))
@@ -113,12 +111,12 @@ def _parent(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet:
         if run is None or run_uuid(run) == event.run_id:
             continue
         row[column] = (event.time, run_uuid(run))
-        theirs = _seen(event)
+        theirs: dict[str, Any] = {"first_seen": event.time, "last_seen": event.time}
         if owner is not None:
             theirs["job"] = (event.time + HEARSAY, owner)
             if owner != job:
                 of_job[column] = (event.time, owner)
-            rows.append(("jobs", (owner,), _seen(event)))
+            rows.append(("jobs", (owner,), {"first_seen": event.time, "last_seen": event.time}))
         rows.append(("runs", (run_uuid(run),), theirs))
     if of_job:
         rows.append(("jobs", (job,), of_job))
@@ -145,14 +143,14 @@ _RUN_FACETS: dict[str, Callable[[list[Row], dict[str, Any], Event, str, dict[str
 }
 
 
-def _dataset(rows: list[Row], event: Event, each: Dataset) -> tuple[str, Told]:
+def _dataset(rows: list[Row], event: Event, seen: Seen, each: Dataset) -> tuple[str, Told]:
     """The dataset itself: what is true of it whoever reads or writes it."""
     dataset, at = ref(each.namespace, each.name), event.time
-    row = _seen(event)
-    told = _facets(rows, event, "dataset_facets", (dataset,), each.facets)
+    row = dict(seen)
+    told = _facets(rows, seen, "dataset_facets", (dataset,), each.facets)
     if "schema" in told:
         schema, body = schema_of(*told["schema"])
-        rows.append(("schemas", (dataset, schema), _seen(event)))
+        rows.append(("schemas", (dataset, schema), seen))
         rows.append(("contents", (schema,), {"body": body}))
     if "columnLineage" in told:
         _column_sources(rows, told["columnLineage"])
@@ -160,7 +158,7 @@ def _dataset(rows: list[Row], event: Event, each: Dataset) -> tuple[str, Told]:
         for link in objects(facet_of(*told["symlinks"]).get("identifiers")):
             alias = identity(link)
             if alias is not None and alias != dataset:
-                rows.append(("symlinks", (dataset, alias, text(link.get("type")) or ""), _seen(event)))
+                rows.append(("symlinks", (dataset, alias, text(link.get("type")) or ""), seen))
     for name, field, column in _DATASET_COLUMNS:
         if name in told:
             _say(row, column, at, text(facet_of(*told[name]).get(field)))
@@ -185,12 +183,14 @@ def _column_sources(rows: list[Row], facet: tuple[bytes, bytes]) -> None:
         rows.append(("column_sources", (columns.fingerprint, source), {}))
 
 
-def _io(rows: list[Row], event: Event, direction: str, dataset: str, each: Dataset, told: Told) -> None:
+def _io(
+    rows: list[Row], event: Event, seen: Seen, direction: str, dataset: str, each: Dataset, told: Told
+) -> None:
     """What this run read or wrote of it: counts, versions, schema, checks."""
     run, at = event.run_id, event.time
-    row = _seen(event)
+    row = dict(seen)
     own = each.inputFacets if direction == "in" else each.outputFacets
-    more = _facets(rows, event, "io_facets", (run, direction, dataset), own)
+    more = _facets(rows, seen, "io_facets", (run, direction, dataset), own)
     every = told | more
     for name, fields in _COUNTS[direction]:
         if name in every:
@@ -233,7 +233,7 @@ _COUNTS: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
 def _assertions(rows: list[Row], event: Event, dataset: str, field: str, facet: dict[str, Any]) -> None:
     for each in objects(facet.get("assertions")):
         test = text(each.get("name")) or text(each.get(field)) or ""
-        row = _seen(event)
+        row: dict[str, Any] = {"first_seen": event.time, "last_seen": event.time}
         # what does not say that it passed has failed, and at equal times a failure is what counts
         row["failed"] = (event.time, int(each.get("success") is not True))
         row["details"] = (event.time, msgspec.json.encode(each, order="sorted").decode())

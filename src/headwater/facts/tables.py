@@ -32,7 +32,7 @@ class Type(Enum):
     TEXT = "text"
     DIGEST = "digest"
     BODY = "body"
-    """A text kept once under its digest; a store may compress it."""
+    """Bytes kept once under their digest; a store may compress them."""
     JOB = "job"
     DATASET = "dataset"
     RUN = "run"

@@ -1,4 +1,4 @@
-"""_hosts: a host, a list of hosts, a broker list -> one spelling of it: lower case, port present, nobody's password."""
+"""naming._hosts: a host, a list of hosts, a broker list -> one spelling of it: lower case, port present, nobody's password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""_identity: a namespace, a name, other names of the same thing -> plain values that every part of naming hands out."""
+"""naming._identity: a namespace, a name, other names of the same thing -> plain values that every part of naming hands out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""_paths: a path or url of a file or directory -> its Dataset, the same from Hadoop, fsspec, dlt or a plain open().
+"""naming._paths: a path or url of a file or directory -> its Dataset, the same from Hadoop, fsspec, dlt or a plain open().
 
 The rules are those of the JVM agent's filesystem extractors, so that both give one identity.
 """

@@ -1,4 +1,4 @@
-"""_platforms: a store's name -> how OpenLineage writes its namespace and its tables: the one table of stores.
+"""naming._platforms: a store's name -> how OpenLineage writes its namespace and its tables: the one table of stores.
 
 To add a store, add one line to PLATFORMS and one row to docs/naming.md. In the templates, `{host}:{port}` gets the
 store's default port when none is known, `{host}[:{port}]` shows a port only when it is not the default; a level that

@@ -1,4 +1,4 @@
-"""_rule: a pattern and a template for namespace and name -> one alias rule, checked when it is made.
+"""naming._rule: a pattern and a template for namespace and name -> one alias rule, checked when it is made.
 
 In a pattern `{v}` stands for anything without a slash and `{v*}` for anything at all; everything else is literal and
 the whole text has to match. A template puts the values in again: `{v}`, or `{v:lower}` and `{v:upper}`.

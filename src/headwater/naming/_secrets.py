@@ -1,4 +1,4 @@
-"""_secrets: a text, a configuration -> the same without passwords, tokens, keys and signatures.
+"""naming._secrets: a text, a configuration -> the same without passwords, tokens, keys and signatures.
 
 Where it is unclear whether something is a secret, it is one: a value lost from a facet can be looked up, a
 password that left cannot be called back.

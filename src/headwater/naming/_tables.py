@@ -1,4 +1,4 @@
-"""_tables: a platform and the parts of a table's name -> its Dataset, by the one table of stores."""
+"""naming._tables: a platform and the parts of a table's name -> its Dataset, by the one table of stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""_trim: a path's name, which trimmers -> the name above its partition and date directories."""
+"""naming._trim: a path's name, which trimmers -> the name above its partition and date directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""_urls: a JDBC or SQLAlchemy url and its properties -> which store, which host, which database; nobody's password.
+"""naming._urls: a JDBC or SQLAlchemy url and its properties -> which store, which host, which database; nobody's password.
 
 Most drivers write `scheme://hosts/database?settings`; those that do not have a reader of their own in READERS.
 """

@@ -1,4 +1,4 @@
-"""aliases: rules -> one canonical identity for whatever namespace and name any producer sends."""
+"""naming.aliases: rules -> one canonical identity for whatever namespace and name any producer sends."""
 
 from __future__ import annotations
 

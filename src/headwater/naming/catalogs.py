@@ -1,4 +1,4 @@
-"""catalogs: a table of Iceberg, Delta or Hive and its catalog -> a Dataset: its location, and its catalog name as symlink.
+"""naming.catalogs: a table of Iceberg, Delta or Hive and its catalog -> a Dataset: its location, and its catalog name as symlink.
 
 The location comes first because it is what every reader has in common: a job that opens the files knows no catalog.
 """

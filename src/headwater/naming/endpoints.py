@@ -1,4 +1,4 @@
-"""endpoints: a web address, something in memory, something nobody can name -> a Dataset."""
+"""naming.endpoints: a web address, something in memory, something nobody can name -> a Dataset."""
 
 from __future__ import annotations
 

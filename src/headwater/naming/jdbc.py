@@ -1,4 +1,4 @@
-"""jdbc: a JDBC or SQLAlchemy url, a table -> its Dataset, the same whoever connects and however the url is spelt."""
+"""naming.jdbc: a JDBC or SQLAlchemy url, a table -> its Dataset, the same whoever connects and however the url is spelt."""
 
 from __future__ import annotations
 

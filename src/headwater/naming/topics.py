@@ -1,4 +1,4 @@
-"""topics: a broker list and a topic -> its Dataset, under which any part of that list is found again."""
+"""naming.topics: a broker list and a topic -> its Dataset, under which any part of that list is found again."""
 
 from __future__ import annotations
 

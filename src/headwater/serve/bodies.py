@@ -29,33 +29,41 @@ async def read_body(request: Request[Any, Any, Any], limit: int) -> bytes:
         raise TooLarge(
             "", f"a body of {int(declared):,} bytes is more than the {limit:,} that a request may have"
         )
-    unpack = _unpacker(request.headers.get("content-encoding", "identity").strip().lower())
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in _ENCODINGS:
+        raise WrongType(f"Content-Encoding is {encoding!r}: send identity, gzip, deflate or zstd")
     parts: list[bytes] = []
     size = 0
     async for chunk in request.stream():
-        try:
-            part = unpack(chunk, limit - size + 1)
-        except (zlib.error, zstandard.ZstdError) as fault:
-            raise ClientException(f"the body is not what its Content-Encoding says: {fault}") from None
-        size += len(part)
+        size += len(chunk)
         if size > limit:
             raise TooLarge("", f"the body is more than the {limit:,} bytes that a request may have")
-        parts.append(part)
-    return b"".join(parts)
+        parts.append(chunk)
+    body = b"".join(parts)
+    try:
+        body = _ENCODINGS[encoding](body, limit + 1)
+    except (zlib.error, zstandard.ZstdError) as fault:
+        raise ClientException(f"the body is not what its Content-Encoding says: {fault}") from None
+    if len(body) > limit:
+        raise TooLarge("", f"the body unpacks into more than the {limit:,} bytes that a request may have")
+    return body
 
 
-def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
-    """What unpacks a chunk into at most so many bytes: a small body may unpack into a very large one."""
-    if encoding in ("", "identity"):
-        return lambda chunk, _: chunk
-    if encoding in ("gzip", "x-gzip", "deflate"):
-        inflate = zlib.decompressobj(wbits=47)  # gzip or zlib, whichever it is
+def _inflate(body: bytes, room: int) -> bytes:
+    return zlib.decompressobj(wbits=47).decompress(body, room)  # gzip or zlib, whichever it is
 
-        def unpack(chunk: bytes, room: int) -> bytes:
-            return inflate.decompress(chunk, room)
 
-        return unpack
-    if encoding == "zstd":
-        frame = zstandard.ZstdDecompressor().decompressobj()
-        return lambda chunk, _: frame.decompress(chunk)
-    raise WrongType(f"Content-Encoding is {encoding!r}: send identity, gzip, deflate or zstd")
+def _zstd(body: bytes, room: int) -> bytes:
+    with zstandard.ZstdDecompressor().stream_reader(body, read_across_frames=True) as reader:
+        return reader.read(room)
+
+
+_ENCODINGS: dict[str, Callable[[bytes, int], bytes]] = {
+    "": lambda body, _: body,
+    "identity": lambda body, _: body,
+    "gzip": _inflate,
+    "x-gzip": _inflate,
+    "deflate": _inflate,
+    "zstd": _zstd,
+}
+"""What unpacks a body into at most so many bytes: a small one may unpack into a very large one."""

@@ -16,6 +16,8 @@ import msgspec
 from sqlalchemy import Connection
 
 from headwater.facts.flows import ColumnKey, Flow, Relation, When
+from headwater.store._driver import among, cursor_of, listed
+from headwater.store._identities import numbers_of
 from headwater.store._upsert import unpack
 
 
@@ -34,7 +36,7 @@ class _Base(NamedTuple):
 
 
 _TABLE = {"in": "inputs", "out": "outputs"}
-_IDS = "(SELECT value FROM json_each(?))"
+_IDS = among()
 _CANDIDATES = (
     "SELECT job, dataset, first_seen, last_seen FROM edges WHERE {column} IN " + _IDS + " AND direction = ?"
 )
@@ -53,13 +55,14 @@ class Edges:
     """The edges of a store at a time; a `graph.Source`."""
 
     def __init__(self, connection: Connection, when: When, relations: Relations | None = None) -> None:
-        self._connection, self._when = connection, when
+        self._cursor, self._when = cursor_of(connection), when
         self._bases: dict[int, _Base | None] = {}
         self._relations = relations if relations is not None else RELATIONS
 
     def rows(self, sql: str, *parameters: Any) -> Iterator[Any]:
         """The rows that a statement of this dialect finds."""
-        return iter(self._connection.exec_driver_sql(sql, parameters).fetchall())
+        self._cursor.execute(sql, parameters)
+        return iter(self._cursor.fetchall())
 
     def jobs_of(self, datasets: Collection[int], direction: str) -> list[Flow]:
         """Who reads or writes these datasets, under any of their names."""
@@ -78,7 +81,7 @@ class Edges:
         """Every name of these datasets -> the one that was asked for."""
         leader = {number: number for number in datasets}
         leader.update(
-            self.rows(f"SELECT id, canonical FROM datasets WHERE canonical IN {_IDS}", _list(datasets))
+            self.rows(f"SELECT id, canonical FROM datasets WHERE canonical IN {_IDS}", listed(datasets))
         )
         return leader
 
@@ -87,7 +90,7 @@ class Edges:
         found = self.rows(
             f"SELECT d.id, coalesce(d.canonical, d.id) FROM datasets AS d JOIN datasets AS t"
             f" ON t.id = coalesce(d.canonical, d.id) WHERE d.id IN {_IDS} AND {_VISIBLE}",
-            _list(datasets),
+            listed(datasets),
         )
         return dict(tuple(row) for row in found)
 
@@ -95,23 +98,22 @@ class Edges:
         return {
             row[0]
             for row in self.rows(
-                f"SELECT t.id FROM {table} AS t WHERE t.id IN {_IDS} AND {_VISIBLE}", _list(numbers)
+                f"SELECT t.id FROM {table} AS t WHERE t.id IN {_IDS} AND {_VISIBLE}", listed(numbers)
             )
         }
 
     def _held(self, sql: str, numbers: Collection[int], direction: str) -> list[tuple[int, int]]:
         """The candidates that held at the time: by what is on the edge itself where that decides, else by a look."""
-        until, since = self._when.until, self._when.since
+        until = self._when.until
         candidates = [
-            e for row in self.rows(sql, _list(numbers), direction) if (e := _Edge(*row)).first <= until
+            e for row in self.rows(sql, listed(numbers), direction) if (e := _Edge(*row)).first <= until
         ]
         bases = self._base({edge.job for edge in candidates})
         held: list[tuple[int, int]] = []
         doubtful: list[_Edge] = []
         for edge in candidates:
             base = bases[edge.job]
-            start = since if since is not None else base.at if base is not None else None
-            if base is None or start is None or start <= edge.first or start <= edge.last <= until:
+            if base is None or base.at <= edge.first or base.at <= edge.last <= until:
                 held.append((edge.job, edge.dataset))
             else:
                 doubtful.append(edge)
@@ -121,11 +123,11 @@ class Edges:
     def _base(self, jobs: Collection[int]) -> dict[int, _Base | None]:
         missing = [job for job in jobs if job not in self._bases]
         if missing:
-            at, listed = self._when.base, _list(missing)
+            at, asked = self._when.base, listed(missing)
             self._bases.update(dict.fromkeys(missing, None))
-            for job, run, ended in self.rows(_BASE_RUN, listed, at):
+            for job, run, ended in self.rows(_BASE_RUN, asked, at):
                 self._bases[job] = _Base(run, ended)
-            for job, word in self.rows(_BASE_WORD, listed, at):
+            for job, word in self.rows(_BASE_WORD, asked, at):
                 have = self._bases[job]
                 if have is None or word >= have.at:
                     self._bases[job] = _Base(None, word)
@@ -145,7 +147,7 @@ class Edges:
             (runs[run], dataset)
             for run, dataset in self.rows(
                 f"SELECT run, dataset FROM {_TABLE[direction]} WHERE run IN {_IDS} AND first_seen <= ?",
-                _list(runs),
+                listed(runs),
                 self._when.until,
             )
         }
@@ -162,10 +164,10 @@ class Edges:
 
     def _since(self, edge: _Edge, base: _Base | None, direction: str) -> bool:
         """Whether a run named it between the base and the time asked for, though it was named before and after."""
-        start = self._when.since if self._when.since is not None else base.at if base is not None else 0
         until = self._when.until
-        if edge.last <= until or start > until:
+        if edge.last <= until or base is None:
             return False  # its last word was before the base: `_held` would have seen it otherwise
+        start = base.at
         found = self.rows(
             f"SELECT 1 FROM runs AS r JOIN {_TABLE[direction]} AS io ON io.run = r.id AND io.dataset = ?"
             " WHERE r.job = ? AND r.first_seen <= ?"
@@ -186,7 +188,7 @@ class Edges:
             f"SELECT c.job, c.dataset, c.fingerprint, c.first_seen, c.last_seen FROM edges AS e"
             f" JOIN column_edges AS c ON c.job = e.job AND c.dataset = e.dataset"
             f" WHERE e.dataset IN {_IDS} AND e.direction = 'out'",
-            _list(leader),
+            listed(leader),
         )
         relations = self._told(self._sets(list(found)))
         return [each for each in relations if each.target in wanted]
@@ -198,15 +200,15 @@ class Edges:
         found = self.rows(
             f"SELECT DISTINCT c.job, c.dataset, c.fingerprint, c.first_seen, c.last_seen FROM column_sources AS s"
             f" JOIN column_edges AS c ON c.fingerprint = s.fingerprint WHERE s.dataset IN {_IDS}",
-            _list(leader),
+            listed(leader),
         )
         rows = list(found)
         pairs = {(row[0], row[1]) for row in rows}
         if rows:  # whether a set still holds depends on the other sets of its job and dataset
-            listed = _list({job for job, _ in pairs})
+            asked = listed({job for job, _ in pairs})
             every = self.rows(
                 f"SELECT job, dataset, fingerprint, first_seen, last_seen FROM column_edges WHERE job IN {_IDS}",
-                listed,
+                asked,
             )
             rows = [row for row in every if (row[0], row[1]) in pairs]
         relations = self._told(self._sets(rows))
@@ -218,13 +220,13 @@ class Edges:
         leader = self._members({dataset for _, dataset in wanted})
         found = self.rows(
             f"SELECT job, dataset, fingerprint, first_seen, last_seen FROM column_edges WHERE job IN {_IDS}",
-            _list({job for job, _ in wanted}),
+            listed({job for job, _ in wanted}),
         )
         return self._told(self._sets([row for row in found if (row[0], leader.get(row[1])) in wanted]))
 
     def _sets(self, rows: list[Any]) -> list[tuple[int, int, bytes]]:
         """Which sets of column relations held: the base run's own, and what was seen since; else the latest."""
-        until, since = self._when.until, self._when.since
+        until = self._when.until
         pairs: dict[tuple[int, int], list[tuple[bytes, int, int]]] = {}
         for job, dataset, fingerprint, first, last in rows:
             if first <= until:
@@ -239,7 +241,7 @@ class Edges:
             for run, dataset, fingerprint in self.rows(
                 f"SELECT run, dataset, columns FROM outputs WHERE run IN {_IDS} AND columns IS NOT NULL"
                 " AND columns_at <= ?",
-                _list(runs),
+                listed(runs),
                 until,
             )
         }
@@ -248,9 +250,8 @@ class Edges:
             if (job, dataset) not in held_flows:
                 continue
             base = bases[job]
-            start = since if since is not None else base.at if base is not None else None
             chosen = {
-                f for f, first, last in sets if start is None or start <= first or start <= last <= until
+                f for f, first, last in sets if base is None or base.at <= first or base.at <= last <= until
             }
             if (job, dataset) in own:
                 chosen.add(own[job, dataset])
@@ -265,7 +266,7 @@ class Edges:
     def _told(self, sets: list[tuple[int, int, bytes]]) -> list[Relation]:
         bodies = self._relations.load(self, {fingerprint for _, _, fingerprint in sets})
         names = {row[1] for fingerprint in bodies for row in bodies[fingerprint]}
-        numbers = self._numbers(names)
+        numbers = numbers_of(self._cursor, names)
         leader = self._leaders({dataset for _, dataset, _ in sets} | set(numbers.values()))
         out: list[Relation] = []
         for job, dataset, fingerprint in sets:
@@ -289,16 +290,6 @@ class Edges:
                         )
                     )
         return out
-
-    def _numbers(self, names: Collection[str]) -> dict[str, int]:
-        """References -> numbers."""
-        found = self.rows(
-            "SELECT j.value, d.id FROM json_each(?) AS j JOIN datasets AS d"
-            " ON d.namespace = substr(j.value, 1, instr(j.value, char(10)) - 1)"
-            " AND d.name = substr(j.value, instr(j.value, char(10)) + 1)",
-            _list(names),
-        )
-        return dict(tuple(row) for row in found)
 
 
 class Relations:
@@ -325,7 +316,3 @@ class Relations:
 
 
 RELATIONS = Relations()
-
-
-def _list(numbers: Iterable[Any]) -> str:
-    return msgspec.json.encode(list(numbers)).decode()

@@ -7,18 +7,17 @@ generation, at which what is remembered is dropped.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, tuple_, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from headwater.facts.canonical import choose, rewrite
 from headwater.facts.fold import Tables
 from headwater.facts.tables import REFERENCES, TABLES, Type, ref, unref
 from headwater.naming import Aliases
+from headwater.store._driver import Cursor, among, cursor_of, listed
 from headwater.store._schema import IDENTITIES, OWNER, TABLE
 
-_CHUNK = 400
 _REMEMBERED = 500_000
 _PARTS = {
     name: [(i, kind) for i, kind in enumerate(table.key.values()) if kind in REFERENCES]
@@ -28,6 +27,25 @@ _COLUMNS = {
     name: [(c, column.type) for c, column in table.columns.items() if column.type in REFERENCES]
     for name, table in TABLES.items()
 }
+
+
+_PAIR = (
+    "SELECT j.value, t.id FROM json_each(?) AS j JOIN {table} AS t"
+    " ON t.namespace = substr(j.value, 1, instr(j.value, char(10)) - 1)"
+    " AND t.name = substr(j.value, instr(j.value, char(10)) + 1)"
+)
+_FIND = {
+    "jobs": _PAIR.format(table="jobs"),
+    "datasets": _PAIR.format(table="datasets"),
+    "runs": f"SELECT run_id, id FROM runs WHERE run_id IN {among()}",
+}
+"""References -> numbers, for a whole list at a time."""
+
+
+def numbers_of(cursor: Cursor, datasets: Collection[str]) -> dict[str, int]:
+    """The numbers of datasets, of those that have one."""
+    cursor.execute(_FIND["datasets"], (listed(datasets),))
+    return dict(cursor.fetchall())
 
 
 class Identities:
@@ -68,7 +86,7 @@ class Identities:
         self._new_contents.update(key[0] for key in new)
         return new
 
-    def number(self, connection: Connection, tables: Tables) -> list[str]:
+    def number(self, cursor: Cursor, tables: Tables) -> list[str]:
         """Give every reference in `tables` its number; returns the datasets that are new."""
         found: dict[Type, set[str]] = {kind: set() for kind in OWNER}
         for name, rows in tables.items():
@@ -79,40 +97,30 @@ class Identities:
         for kind, references in found.items():
             missing = references.difference(self.known[kind])
             if missing:
-                self._resolve(connection, kind, missing)
+                self._resolve(cursor, kind, missing)
         return list(self._fresh[Type.DATASET])
 
-    def ensure(self, connection: Connection, datasets: Iterable[str]) -> None:
+    def ensure(self, cursor: Cursor, datasets: Iterable[str]) -> None:
         """Give these datasets their numbers."""
         missing = set(datasets).difference(self.known[Type.DATASET])
         if missing:
-            self._resolve(connection, Type.DATASET, missing)
+            self._resolve(cursor, Type.DATASET, missing)
 
-    def _resolve(self, connection: Connection, kind: Type, missing: Collection[str]) -> None:
-        table, known = TABLE[OWNER[kind]], self.known[kind]
-        identity = [table.c[name] for name in IDENTITIES[table.name]]
-        for part in _chunks(sorted(missing), _CHUNK):
-            where = (
-                identity[0].in_(part)
-                if len(identity) == 1
-                else tuple_(*identity).in_([unref(each) for each in part])
-            )
-            for row in connection.execute(select(table.c.id, *identity).where(where)):
-                known["\n".join(row[1:])] = row[0]
-        new = [each for each in sorted(missing) if each not in known]
+    def _resolve(self, cursor: Cursor, kind: Type, missing: Collection[str]) -> None:
+        table, known = OWNER[kind], self.known[kind]
+        names = IDENTITIES[table]
+        cursor.execute(_FIND[table], (listed(missing),))
+        known.update(cursor.fetchall())
+        new = sorted(each for each in missing if each not in known)
         if not new:
             return
         # The transaction holds the only write lock, so the numbers after the greatest are ours.
-        first = (connection.execute(select(func.max(table.c.id))).scalar() or 0) + 1
-        names = ", ".join(IDENTITIES[table.name])
-        marks = ", ".join("?" for _ in identity)
+        cursor.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")
+        ((first,),) = cursor.fetchall()
         numbered = dict(zip(new, range(first, first + len(new)), strict=True))
-        connection.exec_driver_sql(
-            f"INSERT INTO {table.name} (id, {names}) VALUES (?, {marks})",
-            [
-                (number, *(unref(each) if len(identity) == 2 else (each,)))
-                for each, number in numbered.items()
-            ],
+        cursor.executemany(
+            f"INSERT INTO {table} (id, {', '.join(names)}) VALUES (?{', ?' * len(names)})",
+            [(number, *(unref(each) if len(names) == 2 else (each,))) for each, number in numbered.items()],
         )
         known.update(numbered)
         self._fresh[kind].update(numbered)
@@ -129,7 +137,9 @@ def link(
     moved = {each: target for each in new if (target := rewrite(each, aliases)) != each}
     if not moved and not links:
         return
-    ids.ensure(connection, [*moved.values(), *(rewrite(target, aliases) for target in moved.values())])
+    ids.ensure(
+        cursor_of(connection), [*moved.values(), *(rewrite(target, aliases) for target in moved.values())]
+    )
     numbers, datasets = ids.known[Type.DATASET], TABLE["datasets"]
     if moved:
         connection.execute(
@@ -145,7 +155,7 @@ def relink(connection: Connection, ids: Identities, aliases: Aliases) -> None:
     datasets = TABLE["datasets"]
     connection.execute(update(datasets).values(alias_of=None, canonical=None))
     names = [ref(*row) for row in connection.execute(select(datasets.c.namespace, datasets.c.name))]
-    ids.ensure(connection, names)
+    ids.ensure(cursor_of(connection), names)
     symlinks = TABLE["symlinks"]
     linked = {row[0] for row in connection.execute(select(symlinks.c.dataset))}
     link(connection, ids, aliases, names, ())
@@ -195,9 +205,3 @@ def _group(connection: Connection, start: int) -> dict[int, tuple[str, int | Non
             near.update(connection.execute(query).scalars())
         edge = near - group.keys()
     return group
-
-
-def _chunks(items: list[str], size: int) -> Iterable[list[str]]:
-    source = iter(items)
-    while part := list(islice(source, size)):
-        yield part

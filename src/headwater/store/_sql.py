@@ -23,6 +23,7 @@ from headwater.facts.fold import Tables, fold
 from headwater.facts.tables import REFERENCES, TABLES, Row, Rule, Type
 from headwater.naming import DEFAULT_RULES, Aliases, AliasRule, scrub
 from headwater.store import Batch, Entry
+from headwater.store._driver import Cursor, cursor_of
 from headwater.store._identities import Identities, link, relink
 from headwater.store._reader import Reader
 from headwater.store._schema import FOLDED, IDENTITIES, OWNER, TABLE, log, meta, rejects
@@ -42,7 +43,7 @@ class SqlStore:
         self._lock = threading.RLock()
         self._reading: AbstractContextManager[Any] = self._lock if shared else nullcontext()
         self._ids = Identities()
-        self._generation = ""
+        self._generation: str | None = None
         self._aliases = Aliases(DEFAULT_RULES)
         self._upserts = upserts()
 
@@ -55,15 +56,17 @@ class SqlStore:
                     yield connection
             except BaseException as fault:
                 self._ids.drop()
-                self._generation = ""  # what was loaded inside may be gone: look again
-                if isinstance(fault, exc.SQLAlchemyError):
-                    raise _fault(self.url, fault) from fault
+                self._generation = None  # what was loaded inside may be gone: look again
+                if isinstance(fault, (exc.SQLAlchemyError, sqlite3.Error)):
+                    raise told(self.url, fault) from fault
                 raise
             self._ids.keep()
 
     def _refresh(self, connection: Connection) -> None:
         """Another process may have numbered anew or changed the alias rules."""
-        generation = connection.execute(select(meta.c.value).where(meta.c.key == "generation")).scalar() or ""
+        cursor = cursor_of(connection)
+        cursor.execute("SELECT value FROM meta WHERE key = 'generation'")
+        generation = next((row[0] for row in cursor.fetchall()), "0")
         if generation != self._generation:
             self._ids.forget()
             self._generation = generation
@@ -91,11 +94,11 @@ class SqlStore:
         """Those of the digests that the log does not hold."""
         missing = set(digests)
         with self._connect() as connection:
+            cursor = cursor_of(connection)
             for start in range(0, len(digests), _CHUNK):
                 part = digests[start : start + _CHUNK]
-                missing.difference_update(
-                    connection.execute(select(log.c.digest).where(log.c.digest.in_(part))).scalars()
-                )
+                cursor.execute(f"SELECT digest FROM log WHERE digest IN (?{', ?' * (len(part) - 1)})", part)
+                missing.difference_update(row[0] for row in cursor.fetchall())
         return missing
 
     def write(self, batch: Batch) -> int:
@@ -103,28 +106,29 @@ class SqlStore:
         now = time.time_ns() // 1000
         packed = [(each.digest, each.kind, each.time, now, pack(each.raw)) for each in batch.entries]
         with self._transaction() as connection:
-            self._merge(connection, batch.tables)
-            before = _size(connection)
-            if packed:
-                connection.exec_driver_sql(
-                    "INSERT INTO log (digest, kind, time, received_at, body) VALUES (?, ?, ?, ?, ?)"
-                    " ON CONFLICT (digest) DO NOTHING",
-                    packed,
-                )
+            cursor = cursor_of(connection)
+            self._merge(connection, cursor, batch.tables)
             if batch.rejects:
-                self._reject(connection, batch, now)
-            return _size(connection) - before
+                self._reject(cursor, batch, now)
+            if not packed:
+                return 0
+            cursor.executemany(
+                "INSERT INTO log (digest, kind, time, received_at, body) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (digest) DO NOTHING",
+                packed,
+            )
+            return cursor.rowcount
 
-    def _merge(self, connection: Connection, tables: Tables) -> None:
+    def _merge(self, connection: Connection, cursor: Cursor, tables: Tables) -> None:
         if not tables:
             return
-        new = self._ids.number(connection, tables)
+        new = self._ids.number(cursor, tables)
         known = self._ids.known
         for name, rows in tables.items():
             if name == "contents":
                 rows = self._ids.unseen(rows)
             if rows:
-                connection.exec_driver_sql(self._upserts[name], list(ENCODE[name](rows, known)))
+                cursor.executemany(self._upserts[name], ENCODE[name](rows, known))
         if tables.get("aliases"):
             self._renew(connection)
             relink(connection, self._ids, self._aliases)
@@ -132,11 +136,11 @@ class SqlStore:
             link(connection, self._ids, self._aliases, new, [key[:2] for key in tables.get("symlinks", ())])
         runs = known[Type.RUN]
         touched = {runs[key[0]] for name in ("runs", "inputs", "outputs") for key in tables.get(name, ())}
-        settle_versions(connection, touched, self._ids.names)
+        settle_versions(cursor, touched, self._ids.names)
 
     @staticmethod
-    def _reject(connection: Connection, batch: Batch, now: int) -> None:
-        connection.exec_driver_sql(
+    def _reject(cursor: Cursor, batch: Batch, now: int) -> None:
+        cursor.executemany(
             "INSERT INTO rejects (digest, path, reason, first_seen, last_seen, times, size, body)"
             " VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT (digest) DO UPDATE"
             " SET last_seen = excluded.last_seen, times = rejects.times + 1",
@@ -174,7 +178,7 @@ class SqlStore:
                 if not rows:
                     return done
                 tables = fold(row for _, kind, body in rows for row in derive(kind, unpack(body)))
-                self._merge(connection, tables)
+                self._merge(connection, cursor_of(connection), tables)
                 last, done = rows[-1][0], done + len(rows)
                 if progress is not None:
                     progress(done)
@@ -191,8 +195,8 @@ class SqlStore:
             try:
                 with self._reader.begin() as connection:
                     yield connection
-            except exc.SQLAlchemyError as fault:
-                raise _fault(self.url, fault) from fault
+            except (exc.SQLAlchemyError, sqlite3.Error) as fault:
+                raise told(self.url, fault) from fault
 
     def log(self, after: int = 0, limit: int | None = None) -> Iterator[tuple[int, Entry]]:
         """The entries of the raw log, oldest first, with their numbers."""
@@ -255,11 +259,8 @@ class SqlStore:
             self._writer.dispose()
 
 
-def _size(connection: Connection) -> int:
-    return int(connection.execute(select(func.coalesce(func.max(log.c.id), 0))).scalar_one())
-
-
-def _fault(url: str, fault: exc.SQLAlchemyError) -> StoreError:
+def told(url: str, fault: Exception) -> StoreError:
+    """The database's fault as ours, without a secret."""
     cause = str(getattr(fault, "orig", None) or fault)
     hint = " (another process holds the write lock)" if "locked" in cause else ""
     return StoreError(f"store {scrub(url)}: {cause}{hint}")
@@ -275,7 +276,7 @@ def _dump(connection: Connection) -> Tables:
     def value(kind: Type, stored: Any) -> Any:
         if kind in REFERENCES:
             return names[kind][stored]
-        return unpack(stored).decode() if kind is Type.BODY else stored
+        return unpack(stored) if kind is Type.BODY else stored
 
     dumped: Tables = {}
     for name, table in TABLES.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import zstandard
@@ -12,7 +12,7 @@ from headwater.store._schema import IDENTITIES, OWNER, SETTLED, TABLE
 
 Ids = Mapping[Type, Mapping[str, int]]
 """For each kind of reference: identity -> its number."""
-Encode = Callable[[Mapping[tuple[Any, ...], Mapping[str, Any]], Ids], Iterable[tuple[Any, ...]]]
+Encode = Callable[[Mapping[tuple[Any, ...], Mapping[str, Any]], Ids], list[tuple[Any, ...]]]
 
 _compress = zstandard.ZstdCompressor(level=1).compress
 _decompress = zstandard.ZstdDecompressor().decompress
@@ -91,7 +91,7 @@ def encoder(table: Table) -> Encode:
         parts.append("*unref(k[0])" if len(IDENTITIES[table.name]) == 2 else "k[0]")
     for name, column in table.columns.items():
         if column.type is Type.BODY:
-            parts.append(f"pack(r[{name!r}].encode())")
+            parts.append(f"pack(r[{name!r}])")
         elif column.rule is not Rule.LATEST:
             parts.append(f"r.get({name!r})")
         elif column.type in REFERENCES:

@@ -6,12 +6,12 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Engine, create_engine, event, exc
 from sqlalchemy.pool import NullPool, QueuePool
 
 from headwater.errors import ConfigError, StoreError
-from headwater.store._migrate import migrate
-from headwater.store._sql import SqlStore
+from headwater.store._migrate import HEAD, migrate, revision
+from headwater.store._sql import SqlStore, told
 
 _SYNCHRONOUS = {"full", "normal", "off"}
 
@@ -40,8 +40,17 @@ def open_sqlite(
     except OSError as fault:
         raise StoreError(f"store {url}: {path.parent} cannot be made: {fault.strerror}") from fault
     writer = _engine(path, "IMMEDIATE", synchronous, int(cache_mb), pool=True)
-    if migrate_on_open:
-        migrate(writer, url)
+    try:
+        if str(migrate_on_open).lower() not in ("no", "false", "0"):
+            migrate(writer, url)
+        elif (have := revision(writer)) != HEAD:
+            writer.dispose()
+            raise StoreError(
+                f"store {url} has format {have or 'none'}, not {HEAD}: run `headwater store migrate`"
+            )
+    except exc.SQLAlchemyError as fault:
+        writer.dispose()
+        raise told(url, fault) from fault
     reader = _engine(path, "DEFERRED", synchronous, int(cache_mb), pool=True, read_only=True)
     return SqlStore(url, writer, reader)
 

@@ -1,4 +1,4 @@
-"""_options: an option as text of a url's query or a variable -> the value it stands for, or a clear refusal."""
+"""transport._options: an option as text of a url's query or a variable -> the value it stands for, or a clear refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""console: encoded events -> lines on standard output, or on standard error."""
+"""transport.console: encoded events -> lines on standard output, or on standard error."""
 
 from __future__ import annotations
 

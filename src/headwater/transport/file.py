@@ -1,4 +1,4 @@
-"""file: encoded events -> lines appended to a JSONL file that several processes may share."""
+"""transport.file: encoded events -> lines appended to a JSONL file that several processes may share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""http: encoded events -> POST to an OpenLineage server, one or many at a time, until it has them or says why not."""
+"""transport.http: encoded events -> POST to an OpenLineage server, one or many at a time, until it has them or says why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""memory: encoded events -> a list, for tests of those who use us and for our own."""
+"""transport.memory: encoded events -> a list, for tests of those who use us and for our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""store.migrations.0001: an empty database -> the first format."""
+"""store.migrations.versions.v0001_first_format: an empty database -> the first format."""
 
 import sqlalchemy as sa
 from alembic import op

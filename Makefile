@@ -1,0 +1,78 @@
+# Everything sets itself up: `make demo` and `make test` need Python >= 3.10 and nothing else.
+#   make demo             make test              make help
+
+PYTHON ?= python3
+HEADWATER_SCALE ?= 0.05
+WORKERS ?= 2
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+READY := .venv/.ready
+# a uv that only looks installed (a version manager's shim, say) does not count
+UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
+BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/graph.py)))
+LIVE := live-backend
+CODE := src tests bench scripts
+
+.PHONY: help setup check test live $(LIVE) bench demo docs lock dist clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+setup: $(READY) ## make .venv with every extra and tool; done by the others where needed
+
+.tools/bin/uv:
+	@echo "getting uv into .tools"
+	@$(PYTHON) -m venv .tools && .tools/bin/python -m pip install --quiet --disable-pip-version-check uv \
+		|| { rm -rf .tools && $(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools uv; } \
+		|| { rm -rf .tools; echo "cannot get uv: neither '$(PYTHON) -m venv' nor pip works here. Install uv, or" \
+		     "Python with venv and pip (Debian: apt install python3-venv), and try again" >&2; exit 1; }
+
+$(READY): pyproject.toml locks/dev.txt | $(filter .tools/bin/uv,$(UV))
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(v < (3, 10) and \
+		f"Python 3.10 or newer is needed, this is {v[0]}.{v[1]}: make PYTHON=python3.12 …")'
+	@echo "setting up .venv"
+	@test -x $(BIN)/python || $(UV) venv --quiet --no-project --python "$$(command -v $(PYTHON))" .venv
+	@VIRTUAL_ENV="$(CURDIR)/.venv" $(UV) pip sync --quiet locks/dev.txt
+	@VIRTUAL_ENV="$(CURDIR)/.venv" $(UV) pip install --quiet --no-deps --editable .
+	@touch $@
+
+check: $(READY) ## lint, format, types, locks, layout
+	@$(BIN)/ruff check --quiet $(CODE)
+	@$(BIN)/ruff format --check --quiet --output-format concise $(CODE)
+	@$(BIN)/mypy
+	@$(BIN)/python scripts/locks.py check
+	@$(BIN)/python -m pytest -qq -p no:cacheprovider tests/test_layout.py
+	@echo "check: nothing wrong"
+
+test: $(READY) ## every test but the live ones; repeats cut by HEADWATER_SCALE (0.05), WORKERS=2 at a time
+	@HEADWATER_SCALE=$(HEADWATER_SCALE) $(BIN)/python -m pytest -n $(WORKERS)
+
+live: $(LIVE) ## every live stack, at scale 1
+
+live-backend: $(READY) ## kill tests and all else marked live, on the store and the server
+	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest -m live
+
+bench: $(READY) ## figures against their floors; SIZE=full for full sizes, BENCHES=graph for one
+	@for name in $(BENCHES); do \
+		echo "== $$name"; $(BIN)/python bench/$$name.py $(if $(filter full,$(SIZE)),--full); done
+
+demo: $(READY) ## a recorded day of a small shop, then a server to look at it; ONCE=1: assert and exit
+	@$(BIN)/headwater demo $(if $(ONCE),--once)
+
+docs: $(READY) ## write docs/cli.md and the reference in docs/settings.md from the code
+	@$(BIN)/python scripts/docs.py
+
+lock: $(READY) ## write locks/ from pyproject.toml; UPGRADE=1 for the newest versions
+	@$(BIN)/python scripts/locks.py write --uv "$(UV)" $(if $(UPGRADE),--upgrade)
+
+dist: $(READY) ## build the wheel into dist/
+	@$(UV) build --quiet --wheel --out-dir dist . && ls dist
+
+clean: ## remove what the targets made
+	@rm -rf .venv .tools dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,5 @@
+"""__main__: python -m headwater … -> the command line."""
+
+from headwater.cli import main
+
+main()

@@ -1,0 +1,266 @@
+"""The command line as people and scripts use it: text and JSON, exit codes, files of every form."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from headwater.cli import main
+from headwater.cli.demo import recorded
+from serving import Server, serving
+
+Run = Callable[..., "Done"]
+LINES = list(recorded())
+
+
+class Done:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["headwater", *arguments])
+        with pytest.raises(SystemExit) as done:
+            main()
+        out, err = capsys.readouterr()
+        return Done(int(done.value.code or 0), out, err)
+
+    return call
+
+
+@pytest.fixture
+def store(run: Run) -> str:
+    Path("shop.jsonl").write_bytes(b"\n".join(LINES) + b"\n")
+    assert run("ingest", "shop.jsonl", "--store", "sqlite:///shop.db").code == 0
+    return "sqlite:///shop.db"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(f"sqlite:///{tmp_path_factory.mktemp('cli')}/x.db") as started:
+        yield started
+
+
+FORMS: dict[str, bytes] = {
+    "lines.jsonl": b"\n".join(LINES) + b"\n\n",
+    "array.json": b"[" + b",\n".join(LINES) + b"]",
+    "pretty.json": json.dumps([json.loads(line) for line in LINES], indent=2).encode(),
+    "lines.jsonl.gz": gzip.compress(b"\n".join(LINES)),
+    "lines.jsonl.zst": zstandard.compress(b"\n".join(LINES[:7]) + b"\n")
+    + zstandard.compress(b"\n".join(LINES[7:])),
+    "misnamed.txt": gzip.compress(b"[" + b",".join(LINES) + b"]"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_files_of_every_form_are_ingested(run: Run, name: str) -> None:
+    Path(name).write_bytes(FORMS[name])
+    done = run("ingest", name, "--store", "sqlite:///x.db", "--json")
+    assert done.code == 0
+    assert done.json == {"received": len(LINES), "stored": len(LINES), "duplicates": 0, "rejected": []}
+    assert run("ingest", name, "--store", "sqlite:///x.db", "--json").json["duplicates"] == len(LINES)
+
+
+def test_stdin_is_a_file_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(FORMS["lines.jsonl"])))
+    assert f"{len(LINES)} stored" in run("ingest", "-", "--store", "sqlite:///x.db").out
+
+
+def test_refused_events_are_told_kept_and_exit_5(run: Run) -> None:
+    Path("mixed.jsonl").write_bytes(LINES[0] + b"\n{}\nnot json\n" + LINES[1] + b"\n")
+    done = run("ingest", "mixed.jsonl", "--store", "sqlite:///x.db")
+    assert done.code == 5
+    assert "2 stored, 0 already there, 2 refused" in done.out
+    assert "event 2: eventTime: missing" in done.err
+    rejects = run("store", "rejects", "--store", "sqlite:///x.db", "--json").json
+    assert {each["payload"] for each in rejects} == {"{}\n", "not json\n"}
+    assert "eventTime: missing" in run("store", "rejects", "--store", "sqlite:///x.db").out
+
+
+def test_a_file_that_is_not_there_exits_2(run: Run) -> None:
+    done = run("ingest", "nowhere.jsonl", "--store", "sqlite:///x.db")
+    assert (done.code, "cannot be read" in done.err) == (2, True)
+
+
+def test_ingest_over_http(run: Run, server: Server) -> None:
+    Path("mixed.jsonl").write_bytes(b"\n".join(LINES) + b"\n{}\n")
+    done = run("ingest", "mixed.jsonl", "--url", server.url, "--json")
+    assert done.code == 5
+    assert (done.json["received"], done.json["stored"]) == (len(LINES) + 1, len(LINES))
+    assert done.json["rejected"] == [{"index": len(LINES), "path": "", "reason": "eventTime: missing"}]
+    found = run("graph", "gold/revenue_by_day", "--url", server.url, "--json").json
+    assert len(found["nodes"]) > 10
+    assert run("search", "revenue", "--url", server.url, "--json").json
+    assert (
+        run("show", "gold/revenue_by_day", "--url", server.url, "--json").json["fields"][0]["name"] == "day"
+    )
+    assert run("graph", "nothing", "--url", server.url).code == 3
+    assert run("graph", "revenue", "--url", server.url).code == 2
+    assert run("graph", "x", "--url", "http://127.0.0.1:1").code == 4
+
+
+def test_graph_as_tree_and_as_json(run: Run, store: str) -> None:
+    done = run("graph", "gold/revenue_by_day", "--direction", "up", "--columns", "--store", store)
+    assert done.code == 0
+    assert "postgres://shop-db:5432/shop.public.orders" in done.out
+    assert "revenue ← silver/orders_paid.paid  DIRECT:AGGREGATION" in done.out
+    model = run("graph", "gold/revenue_by_day", "--json", "--store", store).json
+    assert set(model) == {"start", "nodes", "edges", "columns", "cut"}
+    assert {"id", "type", "namespace", "name"} <= set(model["nodes"][0])
+    column = run(
+        "graph", "datasetField:s3://lake:gold/revenue_by_day:revenue", "--direction", "up", "--store", store
+    )
+    assert "https://pay.example.com//v1/payments.amount_cents" in column.out
+    assert "raise --depth" in run("graph", "gold/revenue_by_day", "--depth", "1", "--store", store).err
+
+
+def test_graph_at_a_time(run: Run, store: str) -> None:
+    early = run(
+        "graph", "silver/orders_paid", "--at", "2026-03-02T05:22:00Z", "--json", "--store", store
+    ).json
+    late = run("graph", "silver/orders_paid", "--at", "2026-03-02T05:23:00Z", "--json", "--store", store).json
+    assert len(early["nodes"]) == 1 < len(late["nodes"])
+    assert run("graph", "silver/orders_paid", "--at", "noon", "--store", store).code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["graph", "nothing"], 3),
+        (["graph", "revenue"], 2),
+        (["graph", "gold/revenue_by_day", "--direction", "sideways"], 2),
+        (["graph"], 2),
+        (["nonsense"], 2),
+        (["search", "zzz"], 3),
+        (["search", "orders", "--type", "colour"], 2),
+        (["show", "0197f3c6-0000-7000-8000-000000000000"], 3),
+        (["show", "gold/revenue_by_day", "--url", "http://x", "--store", "memory:"], 2),
+    ],
+)
+def test_exit_codes(run: Run, store: str, arguments: list[str], code: int) -> None:
+    given = [] if "--store" in arguments or arguments[0] == "nonsense" else ["--store", store]
+    done = run(*arguments, *given)
+    assert done.code == code
+    assert done.err.strip()
+    assert done.out == ""
+
+
+def test_show_a_dataset_a_job_and_a_run(run: Run, store: str) -> None:
+    dataset = run("show", "silver/orders_paid", "--store", store).out
+    assert "holder_hash  string" in dataset
+    assert "job:spark:revenue.join_payments.silver_orders_paid" in dataset
+    assert "https://catalog:8181/silver.orders_paid" in dataset
+    job = run("show", "revenue.join_payments.silver_orders_paid", "--json", "--store", store).json
+    assert job["runs"][0]["state"] == "COMPLETE"
+    assert job["parent"] == "job:spark:revenue"
+    one = run("show", job["runs"][0]["id"], "--json", "--store", store).json
+    assert one["outputs"][0]["rows"] == 1764
+    assert one["root"] is not None
+    assert "COMPLETE" in run("show", job["runs"][0]["id"], "--store", store).out
+    failed = run("show", "gold/revenue_by_day", "--store", store).out
+    assert "FAILED: not_null day" in failed
+
+
+def test_the_store_is_looked_after(run: Run, store: str, tmp_path: Path) -> None:
+    assert run("store", "status", "--json", "--store", store).json["events"] == len(LINES)
+    assert f"{len(LINES)}" in run("store", "status", "--store", store).out
+    assert run("store", "migrate", "--store", store).code == 0
+    assert "sound" in run("store", "check", "--store", store).out
+    assert f"{len(LINES)} events replayed" in run("store", "replay", "--store", store).out
+    assert run("store", "copy", "sqlite:///copy.db", "--store", store).code == 0
+    assert run("store", "copy", store, "--store", store).code == 2
+    assert run("store", "backup", "backup.db", "--store", store).code == 0
+    assert run("store", "backup", "backup.db", "--store", store).code == 2, (
+        "a file that is there is not overwritten"
+    )
+    for url in ("sqlite:///copy.db", "sqlite:///backup.db"):
+        assert (
+            run("store", "status", "--json", "--store", url).json["datasets"]
+            == run("store", "status", "--json", "--store", store).json["datasets"]
+        )
+
+
+def test_export_and_import(run: Run, store: str, tmp_path: Path) -> None:
+    import subprocess
+
+    command = [sys.executable, "-m", "headwater", "store", "export", "--store", store]
+    exported = subprocess.run(command, capture_output=True, cwd=tmp_path, timeout=60, check=True).stdout
+    assert exported.splitlines() == LINES
+    Path("exported.jsonl.zst").write_bytes(zstandard.compress(exported))
+    assert (
+        f"{len(LINES)} new" in run("store", "import", "exported.jsonl.zst", "--store", "sqlite:///y.db").out
+    )
+    assert run("store", "status", "--json", "--store", "sqlite:///y.db").json["events"] == len(LINES)
+
+
+def test_damage_is_found(run: Run, store: str) -> None:
+    with sqlite3.connect("shop.db") as connection:
+        connection.execute("UPDATE log SET body = ? WHERE id = 3", (zstandard.compress(b"{}"),))
+    connection.close()
+    done = run("store", "check", "--store", store)
+    assert (done.code, "log entry 3" in done.out) == (1, True)
+
+
+def test_config_show_and_check(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWATER_API_KEY", "hunter2")
+    Path("headwater.toml").write_text('namespace = "shop"\n[serve]\nport = 5001\n')
+    shown = run("config", "show", "--origin")
+    assert "hunter2" not in shown.out + shown.err
+    assert "headwater.toml" in shown.out
+    rows = {row["name"]: row for row in run("config", "show", "--json").json}
+    assert rows["namespace"]["value"] == "shop"
+    assert rows["serve.port"]["origin"] == "headwater.toml"
+    assert run("config", "check").code == 0
+    Path("bad.toml").write_text("[serve]\nprot = 5\n")
+    done = run("config", "check", "bad.toml")
+    assert (done.code, "did you mean 'port'" in done.out) == (2, True)
+    Path("headwater.toml").write_text('nmespace = "shop"\n')
+    done = run("search", "x")
+    assert (done.code, "did you mean 'namespace'" in done.err) == (2, True)
+
+
+def test_doctor(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run("doctor", "--store", "sqlite:///x.db", "--json")
+    assert done.code == 0
+    assert {"headwater", "SQLite", "store", "settings"} <= {row["what"] for row in done.json}
+    monkeypatch.setenv("HEADWATER_URL", "http://127.0.0.1:1")
+    assert run("doctor", "--store", "sqlite:///x.db").code == 1
+    Path("notes.db").write_text("no database" * 1000)
+    broken = run("doctor", "--store", "sqlite:///notes.db")
+    assert (broken.code, "not a database" in broken.out) == (1, True)
+
+
+def test_demo_once(run: Run) -> None:
+    done = run("demo", "--once")
+    assert done.code == 0
+    assert "gold/revenue_by_day" in done.out
+    assert "FAILED  not_null(day)" in done.out
+
+
+def test_a_broken_pipe_is_no_fault(store: str, tmp_path: Path) -> None:
+    import subprocess
+
+    line = f"{sys.executable} -m headwater store export --store {store} | head -1"
+    done = subprocess.run(
+        line, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""

@@ -1,0 +1,89 @@
+"""What every test may lean on: a clean environment, the scale of repeats, and honest skips.
+
+HEADWATER_SCALE         how much of the repeats and examples is run: 1 is all, 0.05 the default
+HEADWATER_LIVE=1        run tests marked `live` too (as --live does)
+HEADWATER_REQUIRE_LIVE  1: what would be skipped for want of a stack fails instead
+HEADWATER_SHARED        where recorded events and contracts stand; else `../shared` beside the project
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).parents[1]
+# read once, here: each test gets an environment without them
+SCALE = float(os.environ.get("HEADWATER_SCALE") or 0.05)
+LIVE = os.environ.get("HEADWATER_LIVE") == "1"
+REQUIRE_LIVE = os.environ.get("HEADWATER_REQUIRE_LIVE") == "1"
+SHARED = Path(os.environ.get("HEADWATER_SHARED") or ROOT.parent / "shared")
+
+settings.register_profile(
+    "scaled",
+    max_examples=max(10, int(400 * SCALE)),
+    deadline=None,  # figures and times belong in bench/
+    suppress_health_check=[HealthCheck.too_slow],  # nor does a busy machine fail a property
+)
+settings.load_profile("scaled")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--live", action="store_true", help="run tests marked live, which need a real stack")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if LIVE or config.getoption("--live"):
+        return
+    skip = pytest.mark.skip(reason="live: run it with make live, or pytest --live")
+    for item in items:
+        if "live" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No setting of whoever runs the tests reaches them, and nothing they write reaches his home."""
+    for name in list(os.environ):
+        if name.startswith(("HEADWATER_", "OPENLINEAGE_")):
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for kind in ("CONFIG", "STATE", "DATA", "CACHE"):
+        monkeypatch.delenv(f"XDG_{kind}_HOME", raising=False)  # below HOME then
+
+
+@pytest.fixture(scope="session")
+def scale() -> float:
+    """How much of the repeats is run: 1 is all."""
+    return SCALE
+
+
+@pytest.fixture(scope="session")
+def repeats() -> Callable[[int], int]:
+    """`repeats(n)`: how often to do what is done `n` times at scale 1; at least once."""
+    return lambda n: max(1, round(n * SCALE))
+
+
+@pytest.fixture(scope="session")
+def need() -> Callable[[str, str], None]:
+    """`need("Postgres", "apt install postgresql")`: skip for want of it, or fail where it is required."""
+
+    def missing(what: str, command: str) -> None:
+        reason = f"needs {what}; get it with: {command}"
+        if REQUIRE_LIVE:
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+
+    return missing
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Recorded events and contracts of other tools, kept beside the project."""
+    if not SHARED.is_dir():
+        pytest.skip("recorded events are not here: set HEADWATER_SHARED to the directory that holds them")
+    return SHARED

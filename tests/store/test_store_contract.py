@@ -1,0 +1,230 @@
+"""Every store does the same; each entry of STORES is enrolled by itself."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine
+
+from headwater.cli.demo import recorded
+from headwater.errors import ConfigError, StoreError
+from headwater.event import parse
+from headwater.facts import fold
+from headwater.facts.commands import SetAlias, SetTag
+from headwater.ingest import command, ingest, read_entry, replay, restore
+from headwater.query.lineage import lineage
+from headwater.query.show import show
+from headwater.store import STORES, Batch, Entry, Reject, Store, open_store
+from headwater.store._migrate import HEAD
+from headwater.store._schema import metadata
+
+Opener = Callable[[], Store]
+
+
+@pytest.fixture(params=sorted(STORES))
+def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
+    urls = {"memory": "memory:", "sqlite": f"sqlite:///{tmp_path}/x.db"}
+    if request.param not in urls:
+        pytest.fail(f"give the store {request.param!r} a url here, so that the contract is tested for it too")
+    return lambda: open_store(urls[request.param])
+
+
+def test_a_batch_is_written_whole_and_once(opener: Opener) -> None:
+    store = opener()
+    lines = list(recorded())
+    assert ingest(store, lines).stored == len(lines)
+    before = store.dump()
+    assert ingest(store, lines).stored == 0
+    assert store.dump() == before
+    assert store.counts()["log"] == len(lines)
+    assert store.check() == []
+    store.close()
+
+
+def test_a_batch_that_fails_leaves_nothing(opener: Opener) -> None:
+    store = opener()
+    lines = list(recorded())
+    ingest(store, lines[:5])
+    before = store.dump()
+    event = parse(lines[6])
+    broken = fold([("jobs", ("etl\nnew",), {"first_seen": object()})])  # no database takes that
+    with pytest.raises((StoreError, sqlite3.Error)):
+        store.write(Batch([Entry(event.digest, event.kind, event.time, event.raw)], broken))
+    assert store.dump() == before
+    assert ingest(store, lines).stored == len(lines) - 5, (
+        "and what was rolled back is not remembered as there"
+    )
+    other = open_store("memory:")
+    ingest(other, lines)
+    assert store.dump() == other.dump()
+    store.close()
+    other.close()
+
+
+def test_replay_makes_the_same_tables(opener: Opener) -> None:
+    store = opener()
+    ingest(store, list(recorded()))
+    command(store, SetTag(at=5, kind="dataset", namespace="s3://lake", name="raw/payments", tag="pii"))
+    command(store, SetAlias(at=6, rule={"namespace": "kafka://{b}:9092", "to_namespace": "kafka://prod"}))
+    before, seen = store.dump(), []
+    assert replay(store, seen.append) == store.counts()["log"] == seen[-1]
+    assert store.dump() == before
+    assert show(store, "raw/payments")["tags"][0]["tag"] == "pii"
+    store.close()
+
+
+def test_rejects_are_kept_with_reason_payload_and_time(opener: Opener) -> None:
+    store = opener()
+    assert store.rejected() == []
+    for _ in range(2):
+        store.write(
+            Batch(
+                rejects=[Reject("run.runId", "missing", b'{"run": {}}'), Reject("", "broken", b"\xff\x00{")]
+            )
+        )
+    found = store.rejected()
+    assert {(each["path"], each["reason"], each["times"], each["size"]) for each in found} == {
+        ("run.runId", "missing", 2, 11),
+        ("", "broken", 2, 3),
+    }
+    assert {each["payload"] for each in found} == {'{"run": {}}', "\ufffd\x00{"}
+    assert all(each["first_seen"] <= each["last_seen"] for each in found)
+    store.close()
+
+
+def test_a_log_can_be_carried_into_another_store(opener: Opener, tmp_path: Path) -> None:
+    store = opener()
+    ingest(store, list(recorded()))
+    command(store, SetTag(at=5, kind="job", namespace="spark", name="revenue", tag="core"))
+    into = open_store(f"sqlite:///{tmp_path}/other.db")
+    exported = [entry.raw for _, entry in store.log()]
+    assert restore(into, (read_entry(raw) for raw in exported)) == len(exported)
+    assert into.dump() == store.dump()
+    assert restore(into, (entry for _, entry in store.log())) == 0
+    backup = tmp_path / "backup.db"
+    store.backup(backup)
+    copy = open_store(f"sqlite:///{backup}")
+    assert copy.dump() == store.dump()
+    for each in (store, into, copy):
+        each.close()
+
+
+def test_readers_see_one_moment(opener: Opener) -> None:
+    store = opener()
+    lines = list(recorded())
+    ingest(store, lines[:3])
+    with store.read() as reader:
+        count = reader.stats()["events"]
+        writer = threading.Thread(target=ingest, args=(store, lines))
+        writer.start()
+        writer.join(1)  # a file's reader does not hold the writer up; the memory store's does
+        assert reader.stats()["events"] == count
+    writer.join()
+    with store.read() as reader:
+        assert reader.stats()["events"] == len(lines)
+    store.close()
+
+
+# ---- SQLite alone ------------------------------------------------------------------------------------------
+
+
+def test_two_processes_may_write_one_file(tmp_path: Path) -> None:
+    """Each remembers numbers it met; a replay or an alias rule of the other must make it look again."""
+    url = f"sqlite:///{tmp_path}/x.db"
+    one, two = open_store(url), open_store(url)
+    lines = list(recorded())
+    ingest(one, lines[:4])
+    ingest(two, lines[4:8])
+    replay(one)
+    ingest(two, lines[8:12])
+    command(one, SetAlias(at=6, rule={"namespace": "duckdb://{p*}", "to_namespace": "duckdb://prod"}))
+    ingest(two, lines[12:])
+    alone = open_store("memory:")
+    command(alone, SetAlias(at=6, rule={"namespace": "duckdb://{p*}", "to_namespace": "duckdb://prod"}))
+    ingest(alone, lines)
+    assert one.dump() == two.dump() == alone.dump()
+    assert any(node["namespace"] == "duckdb://prod" for node in lineage(two, "gold/revenue_by_day")["nodes"])
+    for store in (one, two, alone):
+        store.close()
+
+
+def test_migrations_make_exactly_the_declared_tables(tmp_path: Path) -> None:
+    open_store(f"sqlite:///{tmp_path}/x.db").close()
+    engine = create_engine(f"sqlite:///{tmp_path}/x.db")
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        made = dict(
+            connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+        )
+    engine.dispose()
+    plain = create_engine("sqlite://")
+    metadata.create_all(plain)
+    with plain.connect() as connection:
+        declared = dict(
+            connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+        )
+    plain.dispose()
+    made.pop("alembic_version")
+    assert {name: " ".join(sql.split()) for name, sql in made.items()} == {
+        name: " ".join(sql.split()) for name, sql in declared.items()
+    }
+
+
+def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    open_store(f"sqlite:///{tmp_path}/x.db").close()
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == (HEAD,)
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    with pytest.raises(StoreError, match=r"made by a newer one\. Upgrade with: pip install -U headwater"):
+        open_store(f"sqlite:///{tmp_path}/x.db")
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "words"),
+    [
+        ("sqlite://", ConfigError, "names no file"),
+        ("sqlite:///x.db?synchronous=maybe", ConfigError, "full, normal, off"),
+        ("sqlite:///x.db?colour=red", ConfigError, "unexpected keyword argument 'colour'"),
+        ("sqlit:///x.db", ConfigError, "did you mean 'sqlite'"),
+        ("x.db", ConfigError, "is no url"),
+        ("sqlite:////proc/nowhere/x.db", StoreError, "cannot be made"),
+    ],
+)
+def test_a_wrong_url_is_refused(
+    url: str, error: type[Exception], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=words):
+        open_store(url)
+
+
+def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_bytes(b"these are my notes, not a database" * 100)
+    with pytest.raises(StoreError, match="not a database"):
+        open_store(f"sqlite:///{tmp_path}/x.db")
+    assert (tmp_path / "x.db").read_bytes().startswith(b"these are my notes")
+
+
+def test_an_older_format_is_left_alone_where_asked(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/x.db"
+    with pytest.raises(StoreError, match="headwater store migrate"):
+        open_store(url, migrate_on_open="no")
+    open_store(url).close()
+    open_store(url, migrate_on_open=False).close()
+
+
+def test_the_raw_log_is_compressed(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/x.db")
+    ingest(store, list(recorded()))
+    store.close()
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        (size,) = connection.execute("SELECT sum(length(body)) FROM log").fetchone()
+    connection.close()
+    assert size < sum(map(len, recorded())) * 0.6

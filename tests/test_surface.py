@@ -1,0 +1,106 @@
+"""What people type and import: a change here is seen, not found out later."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import sysconfig
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import docs
+import pytest
+
+import headwater
+
+ASK = "--store --url --json"
+COMMANDS = {
+    "headwater": "--version",
+    "headwater serve": "--store --host --port --base-path --read-only",
+    "headwater ingest": f"FILES {ASK}",
+    "headwater search": f"TEXT --type --limit {ASK}",
+    "headwater show": f"NODE --at {ASK}",
+    "headwater graph": f"NODE --direction --depth --columns --at --since {ASK}",
+    "headwater doctor": "--store --json",
+    "headwater demo": "--once --port --store",
+    "headwater store": "",
+    "headwater store status": "--store --json",
+    "headwater store migrate": "--store",
+    "headwater store check": "--store --json",
+    "headwater store replay": "--store",
+    "headwater store rejects": "--limit --store --json",
+    "headwater store copy": "TARGET --store",
+    "headwater store backup": "FILE --store",
+    "headwater store export": "--store",
+    "headwater store import": "FILES --store",
+    "headwater config": "",
+    "headwater config show": "--origin --json",
+    "headwater config check": "FILE --json",
+}
+
+
+def headwater_command() -> str:
+    return str(Path(sysconfig.get_path("scripts")) / "headwater")
+
+
+def test_what_the_package_offers() -> None:
+    assert sorted(headwater.__all__) == ["Event", "HeadwaterError", "emit", "emit_many", "parse"]
+    for name in headwater.__all__:
+        assert getattr(headwater, name) is not None
+
+
+def test_nothing_else_of_the_package_looks_public() -> None:
+    """In a fresh interpreter: other tests import modules, which become attributes."""
+    code = "import headwater, types; print(*[n for n, v in vars(headwater).items() if n[0] != '_' and not isinstance(v, types.ModuleType)])"
+    seen = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    plumbing = {"annotations", "Any", "TYPE_CHECKING"}
+    assert set(seen) - plumbing <= set(headwater.__all__)
+
+
+def test_an_unknown_name_is_refused_as_any_module_does() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'emitt'"):
+        headwater.emitt  # noqa: B018
+
+
+def test_commands_and_their_options() -> None:
+    found = {name: " ".join(docs.options(command)) for name, command in docs.commands().items()}
+    assert found == COMMANDS
+
+
+def test_every_command_says_what_it_does_with_an_example() -> None:
+    for name, command in docs.commands().items():
+        text = docs.help_of(name, command)
+        assert "Commands:" in text or "Examples:" in text, name
+
+
+def test_the_version_is_one_of_semantic_versioning() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+(?:(?:a|b|rc|\.dev)\d+)?", headwater.__version__)
+
+
+def test_the_console_script_is_installed() -> None:
+    (script,) = (each for each in entry_points(group="console_scripts") if each.name == "headwater")
+    assert script.value == "headwater.cli:main"
+    done = subprocess.run([headwater_command(), "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"headwater {headwater.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("--help", 0),
+        ("nonsense", 2),
+        ("graph", 2),
+        ("graph nothing --store memory:", 3),
+        ("ingest missing.json", 2),
+    ],
+)
+def test_exit_codes(arguments: str, code: int, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [headwater_command(), *arguments.split()], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert code == 0 or done.stderr
