@@ -28,7 +28,9 @@ def load(shape: Shape, folder: str):
         pass
     took = time.perf_counter() - began
     counts = store.counts()
-    print(f"{counts['jobs']:,} jobs, {counts['runs']:,} runs, {counts['log']:,} events loaded in {took:,.0f} s")
+    print(
+        f"{counts['jobs']:,} jobs, {counts['runs']:,} runs, {counts['log']:,} events loaded in {took:,.0f} s"
+    )
     return store
 
 
@@ -74,14 +76,19 @@ def main() -> None:
             shape = Shape(jobs=jobs, runs=runs, bytes=1500, starts=False)
             store = load(shape, folder)
             names = [
-                "postgres://warehouse:5432/" + shape.table(pick.randrange(shape.jobs // 100), 10, pick.randrange(5))
+                "postgres://warehouse:5432/"
+                + shape.table(pick.randrange(shape.jobs // 100), 10, pick.randrange(5))
                 for _ in range(50)
             ]
             size = len(lineage(store, names[0])["nodes"])
             now = median(lambda name, store=store: lineage(store, name, depth=20), names)
             past = When(until=1767225600_000000 + 3 * 3600_000000)
-            old = median(lambda name, store=store, past=past: lineage(store, name, depth=20, when=past), names)
-            columns = median(lambda name, store=store: lineage(store, name, depth=20, columns=True), names[:20])
+            old = median(
+                lambda name, store=store, past=past: lineage(store, name, depth=20, when=past), names
+            )
+            columns = median(
+                lambda name, store=store: lineage(store, name, depth=20, columns=True), names[:20]
+            )
             least = median(floor(shape), [name.removeprefix("postgres://warehouse:5432/") for name in names])
             medians[runs] = now
             print(

@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 import msgspec
+
 from headwater.ingest import ingest_all
 from headwater.store import open_store
 from stream import Shape, events
@@ -61,7 +62,9 @@ def over_http(lines: list[bytes], folder: str, *, batch: int, connections: int) 
         port = int(re.search(r":(\d+) ", server.stderr.readline()).group(1))  # type: ignore[union-attr]
         bodies = [lines[start : start + batch] for start in range(0, len(lines), batch)]
         path = "/api/v1/lineage/batch" if batch > 1 else "/api/v1/lineage"
-        requests = [_request(path, b"[" + b",".join(body) + b"]" if batch > 1 else body[0]) for body in bodies]
+        requests = [
+            _request(path, b"[" + b",".join(body) + b"]" if batch > 1 else body[0]) for body in bodies
+        ]
         _send(port, [_request("/api/v1/lineage", lines[0])])  # it listens before it has started
         before, wall = cpu_of(server.pid), time.perf_counter()
         parts = [requests[i::connections] for i in range(connections)]

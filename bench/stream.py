@@ -40,11 +40,19 @@ class Shape:
 
 
 def dataset(name: str, columns: int) -> dict[str, object]:
-    fields = [{"name": f"column_{i:03d}", "type": ("bigint", "string", "timestamp")[i % 3]} for i in range(columns)]
+    fields = [
+        {"name": f"column_{i:03d}", "type": ("bigint", "string", "timestamp")[i % 3]} for i in range(columns)
+    ]
     return {
         "namespace": "postgres://warehouse:5432",
         "name": name,
-        "facets": {"schema": {"_producer": PRODUCER, "_schemaURL": f"{FACETS}/1-1-1/SchemaDatasetFacet.json", "fields": fields}},
+        "facets": {
+            "schema": {
+                "_producer": PRODUCER,
+                "_schemaURL": f"{FACETS}/1-1-1/SchemaDatasetFacet.json",
+                "fields": fields,
+            }
+        },
     }
 
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import serving
 
 from headwater.cli.demo import recorded
 from headwater.ingest import ingest, ingest_all, replay
 from headwater.query.lineage import lineage
 from headwater.store import Store, open_store
+from serving import serving
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
@@ -59,7 +59,9 @@ def test_ingested_as_it_came(case: str) -> None:
     store = open_store("memory:")
     assert not ingest(store, events(case)).rejected
     if WRITE:
-        (GOLDEN / case / "graph.json").write_text(json.dumps(graph(store), indent=1, ensure_ascii=False) + "\n")
+        (GOLDEN / case / "graph.json").write_text(
+            json.dumps(graph(store), indent=1, ensure_ascii=False) + "\n"
+        )
     assert graph(store) == expected(case)
     replay(store)
     assert graph(store) == expected(case)
@@ -82,7 +84,10 @@ def test_over_http(case: str, tmp_path: Path) -> None:
     with serving(url) as server:
         for line in events(case)[::-1]:
             answer = httpx.post(
-                f"{server.url}/api/v1/lineage", content=line, headers={"Content-Type": "application/json"}, timeout=30
+                f"{server.url}/api/v1/lineage",
+                content=line,
+                headers={"Content-Type": "application/json"},
+                timeout=30,
             )
             assert answer.status_code == 201
     store = open_store(url)
