@@ -248,6 +248,28 @@ def test_doctor(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (broken.code, "not a database" in broken.out) == (1, True)
 
 
+def test_aliases_rename_the_past_and_can_be_taken_back(run: Run, store: str) -> None:
+    rule = "kafka://{broker}:9092 -> kafka://prod"
+    assert run("aliases", "add", rule, "--store", store).code == 0
+    assert run("aliases", "list", "--store", store).out.strip() == rule
+    names = [
+        node["namespace"] for node in run("graph", "bronze/orders", "--json", "--store", store).json["nodes"]
+    ]
+    assert "kafka://prod" in names
+    assert run("aliases", "remove", rule, "--store", store).code == 0
+    assert run("aliases", "list", "--json", "--store", store).json == []
+    names = [
+        node["namespace"] for node in run("graph", "bronze/orders", "--json", "--store", store).json["nodes"]
+    ]
+    assert "kafka://broker-1:9092" in names
+    assert run("aliases", "remove", rule, "--store", store).code == 3
+    assert run("aliases", "add", "kafka://{b} -> kafka://{c}", "--store", store).code == 2
+    assert run("aliases", "add", "nonsense", "--store", store).code == 2
+    whole = "connect/{t} -> spark/{t}"
+    assert run("aliases", "add", whole, "--store", store).code == 0
+    assert run("aliases", "list", "--store", store).out.strip() == whole
+
+
 def test_demo_once(run: Run) -> None:
     done = run("demo", "--once")
     assert done.code == 0

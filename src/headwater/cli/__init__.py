@@ -13,7 +13,7 @@ import typer
 
 from headwater.errors import HeadwaterError
 
-COMMANDS = ("serve", "ingest", "search", "show", "graph", "store", "config", "doctor", "demo")
+COMMANDS = ("serve", "ingest", "search", "show", "graph", "store", "aliases", "config", "doctor", "demo")
 """In the order in which help lists them."""
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, or_, select
 from sqlalchemy.sql import ColumnElement
 
 from headwater.facts.flows import When
+from headwater.naming import AliasRule
 from headwater.store._edges import Edges
 from headwater.store._schema import TABLE, log, rejects
 from headwater.store._upsert import unpack
@@ -200,6 +201,12 @@ class Reader:
         return [
             dict(row) for row in self._connection.execute(query.order_by(table.field, table.tag)).mappings()
         ]
+
+    def aliases(self) -> list[AliasRule]:
+        """The alias rules that were set, in the order in which they are tried."""
+        table = TABLE["aliases"].c
+        found = self._connection.execute(select(table.rule).where(table.rule != "").order_by(table.match))
+        return [AliasRule.from_dict(msgspec.json.decode(body)) for (body,) in found]
 
     def stats(self) -> dict[str, int]:
         """How much there is: what a status line shows."""

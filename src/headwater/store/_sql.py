@@ -14,14 +14,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection, Engine, Select, delete, exc, func, select
 
 from headwater.errors import StoreError
 from headwater.facts.contents import digest_of
 from headwater.facts.fold import Tables, fold
 from headwater.facts.tables import REFERENCES, TABLES, Row, Rule, Type
-from headwater.naming import DEFAULT_RULES, Aliases, AliasRule, scrub
+from headwater.naming import DEFAULT_RULES, Aliases, scrub
 from headwater.store import Batch, Entry
 from headwater.store._driver import Cursor, cursor_of
 from headwater.store._identities import Identities, link, relink
@@ -70,13 +69,7 @@ class SqlStore:
         if generation != self._generation:
             self._ids.forget()
             self._generation = generation
-            self._aliases = Aliases([*self._rules(connection), *DEFAULT_RULES])
-
-    @staticmethod
-    def _rules(connection: Connection) -> list[AliasRule]:
-        table = TABLE["aliases"].c
-        found = connection.execute(select(table.rule).where(table.rule != "").order_by(table.match))
-        return [AliasRule.from_dict(msgspec.json.decode(body)) for (body,) in found]
+            self._aliases = Aliases([*Reader(connection).aliases(), *DEFAULT_RULES])
 
     def _renew(self, connection: Connection) -> None:
         """Tell every writer, this one too, that numbers or rules have changed."""
@@ -84,11 +77,6 @@ class SqlStore:
         connection.execute(delete(meta).where(meta.c.key == "generation"))
         connection.execute(meta.insert().values(key="generation", value=generation))
         self._refresh(connection)
-
-    def aliases(self) -> Aliases:
-        """The alias rules in force: those that were set, then those of the house."""
-        with self._connect() as connection:
-            return Aliases([*self._rules(connection), *DEFAULT_RULES])
 
     def unknown(self, digests: Sequence[bytes]) -> set[bytes]:
         """Those of the digests that the log does not hold."""

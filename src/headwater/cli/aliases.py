@@ -1,0 +1,113 @@
+"""cli.aliases: headwater aliases … -> the rules by which several names become one dataset, listed, added, taken back.
+
+A rule renames what is already stored as well as what comes: rows keep the names that events gave.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from headwater import config
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.errors import ConfigError, NotFound
+from headwater.facts.commands import SetAlias
+from headwater.naming import AliasRule
+
+app = typer.Typer(help="Make several names one dataset.", no_args_is_help=True, rich_markup_mode=None)
+
+RuleText = Annotated[str, typer.Argument(metavar="RULE", help="`PATTERN -> NAME`, as in the examples.")]
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the commands."""
+    parent.add_typer(app, name="aliases")
+
+
+@app.command("list")
+def run_list(store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """The rules that were added; those of the house (s3a is s3, postgresql is postgres …) come after them.
+
+    \b
+    Examples:
+      headwater aliases list --json
+    """
+    opened = open_configured(config.load({"store": store}))
+    with opened.read() as reader:
+        rules = reader.aliases()
+    opened.close()
+    if as_json:
+        print_json([rule.to_dict() for rule in rules])
+    else:
+        for rule in rules:
+            typer.echo(_shown(rule))
+
+
+@app.command("add")
+def run_add(
+    rule: RuleText,
+    store: StoreOption = None,
+) -> None:
+    """Add a rule; it holds for the past too.
+
+    \b
+    Examples:
+      headwater aliases add 'kafka://{broker}:9092 -> kafka://prod'
+      headwater aliases add 'demo/{table} -> postgres://db:5432/shop.public.{table}'
+
+    `{v}` stands for anything without a slash, `{v*}` for anything. With a slash after `://host` (or after a
+    plain namespace) the rule is about namespace and name, else about the namespace alone.
+    """
+    _say(read_rule(rule), store, live=True)
+    typer.echo(f"added: {_shown(read_rule(rule))}")
+
+
+@app.command("remove")
+def run_remove(rule: RuleText, store: StoreOption = None) -> None:
+    """Take a rule back; what it renamed has its own name again.
+
+    \b
+    Examples:
+      headwater aliases remove 'kafka://{broker}:9092 -> kafka://prod'
+    """
+    wanted = read_rule(rule)
+    opened = open_configured(config.load({"store": store}))
+    with opened.read() as reader:
+        known = reader.aliases()
+    opened.close()
+    if wanted not in known:
+        raise NotFound(f"no such rule: {_shown(wanted)}; `headwater aliases list` shows those that are there")
+    _say(wanted, store, live=False)
+    typer.echo(f"removed: {_shown(wanted)}")
+
+
+def read_rule(text: str) -> AliasRule:
+    """A rule as people write it: about a namespace, or about `namespace/name`."""
+    pattern, arrow, target = (part.strip() for part in text.partition("->"))
+    if not arrow or not pattern or not target:
+        raise ConfigError(f"{text!r} is no rule: write 'PATTERN -> NAME'")
+    if "/" in pattern.partition("://")[2] or ("://" not in pattern and "/" in pattern):
+        return AliasRule.from_urns(pattern, target)
+    return AliasRule.parse(text)
+
+
+def _say(rule: AliasRule, store: str | None, *, live: bool) -> None:
+    from headwater.ingest import command
+
+    opened = open_configured(config.load({"store": store}))
+    try:
+        command(opened, SetAlias(at=time.time_ns() // 1000, rule=dict(rule.to_dict()), live=live))
+    finally:
+        opened.close()
+
+
+def _shown(rule: AliasRule) -> str:
+    source = "/".join(part for part in (rule.namespace, rule.name) if part is not None)
+    target = "/".join(
+        part
+        for part in (rule.to_namespace or (rule.name and rule.namespace), rule.to_name)
+        if part is not None
+    )
+    return f"{source} -> {target}"
