@@ -2,7 +2,7 @@
 
     python bench/ingest.py [--full]
 
-Ways in: direct (one process, batches of 500), HTTP in batches of 100 over two connections, HTTP with one event
+Ways in: direct (one process, batches of 500), HTTP in batches of 500 over four connections, HTTP with one event
 a request over 32 connections. The store is a file with `synchronous = full`: an event is on disk when it is
 acknowledged. The floor, in the same run, decodes each event with msgspec and appends it to a file.
 CPU counts the writing process alone (over HTTP the server's), wall-clock everything.
@@ -121,7 +121,7 @@ def main() -> None:
             rows = {
                 "floor: decode and append": (lines, floor(lines, folder)),
                 "direct, batches of 500": (lines, direct(lines, folder)),
-                "HTTP, batches of 100": (lines, over_http(lines, folder, batch=100, connections=2)),
+                "HTTP, batches of 500": (lines, over_http(lines, folder, batch=500, connections=4)),
                 "HTTP, one a request": (singles, over_http(singles, folder, batch=1, connections=32)),
             }
             least = rows["floor: decode and append"][1][0] / len(lines)

@@ -268,6 +268,8 @@ def test_nodes_are_found_by_id_path_and_suffix() -> None:
         assert lineage(store, name, depth=0)["start"] == "dataset:file:/d1"
     with pytest.raises(NotFound):
         lineage(store, "nothing")
+    ingest(store, [event("COMPLETE", 1, 8, 1, (), ())[1].replace(b'"j1"', b'"x/j0"')])
+    assert lineage(store, "j0", depth=0)["start"] == "job:etl:j0", "a whole name before a suffix"
     ingest(store, [event("COMPLETE", 2, 9, 1, (), ())[1].replace(b'"j1"', b'"x/d1"')])
     with pytest.raises(Ambiguous) as caught:
         lineage(store, "d1")

@@ -295,6 +295,14 @@ def _check(wire: _Wire, data: bytes) -> Event:
 
 
 def _named(path: str, thing: Job | Dataset) -> None:
+    namespace, name = thing.namespace, thing.name
+    if (
+        len(namespace) + len(name) < MAX_NAME // 4
+        and "\0" not in namespace + name
+        and namespace.strip()
+        and name.strip()
+    ):
+        return  # nearly always, so first and fast
     for field in ("namespace", "name"):
         text = getattr(thing, field)
         if not text.strip():

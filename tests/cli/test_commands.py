@@ -113,7 +113,7 @@ def test_ingest_over_http(run: Run, server: Server) -> None:
         run("show", "gold/revenue_by_day", "--url", server.url, "--json").json["fields"][0]["name"] == "day"
     )
     assert run("graph", "nothing", "--url", server.url).code == 3
-    assert run("graph", "revenue", "--url", server.url).code == 2
+    assert run("graph", "shop.public.orders", "--url", server.url).code == 2
     assert run("graph", "x", "--url", "http://127.0.0.1:1").code == 4
 
 
@@ -145,7 +145,7 @@ def test_graph_at_a_time(run: Run, store: str) -> None:
     ("arguments", "code"),
     [
         (["graph", "nothing"], 3),
-        (["graph", "revenue"], 2),
+        (["graph", "shop.public.orders"], 2),
         (["graph", "gold/revenue_by_day", "--direction", "sideways"], 2),
         (["graph"], 2),
         (["nonsense"], 2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -101,12 +102,12 @@ def test_order_repeats_and_splits_do_not_matter(stream: list[Any], data: st.Data
         st.permutations(stream + (data.draw(st.lists(st.sampled_from(stream), max_size=5)) if stream else []))
     )
     assert in_memory(messy) == expected
-    store = open_store("memory:")
-    write(store, messy, data.draw(st.lists(st.integers(1, 6), max_size=20)))
-    assert store.dump() == expected
-    replay(store)
-    assert store.dump() == expected
-    store.close()
+    sizes = data.draw(st.lists(st.integers(1, 6), max_size=20))
+    with closing(open_store("memory:")) as store:
+        write(store, messy, sizes)
+        assert store.dump() == expected
+        replay(store)
+        assert store.dump() == expected
 
 
 @given(entries, entries)

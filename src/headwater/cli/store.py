@@ -143,10 +143,10 @@ def run_copy(
     """
     from headwater.ingest import restore
 
-    source = _opened(store)
-    if source.url == target:
+    settings = config.load({"store": store})
+    if settings.store == target:
         raise ConfigError("a store cannot be copied into itself")
-    into = open_store(target)
+    source, into = open_configured(settings), open_store(target)
     total = source.counts()["log"]
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("copying", total=total)

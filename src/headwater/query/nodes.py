@@ -1,7 +1,8 @@
 """query.nodes: a name as people write it -> the node it means; a node -> the id it is known by.
 
 A node is named by its id as Marquez writes it (`dataset:NAMESPACE:NAME`, `job:…`, `datasetField:…:FIELD`), by
-`NAMESPACE/NAME`, or by any suffix of its name that only one node has (`orders` for `shop.public.orders`).
+`NAMESPACE/NAME`, by its whole name, or by any suffix of it that only one node has (`orders` for
+`shop.public.orders`).
 """
 
 from __future__ import annotations
@@ -79,8 +80,12 @@ def _suffix(reader: Reader, text: str) -> Iterator[Node]:
     kind, colon, rest = text.partition(":")
     kinds, wanted = ((kind,), rest) if colon and kind in ("job", "dataset") else (("dataset", "job"), text)
     if wanted.strip():
-        for each in kinds:
-            yield from (Node(each, number) for number in reader.match(each, wanted, suffix=True, limit=20))
+        found = [Node(each, number) for each in kinds for number in reader.named(each, wanted)]
+        yield from found or (
+            Node(each, number)
+            for each in kinds
+            for number in reader.match(each, wanted, suffix=True, limit=20)
+        )
 
 
 def _splits(text: str, mark: str) -> list[tuple[str, str]]:

@@ -12,7 +12,6 @@ from litestar import Litestar, Request
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, MethodNotAllowedException
 from litestar.openapi.config import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
 
 import headwater
 from headwater.errors import ConfigError, HeadwaterError, TransportError
@@ -47,6 +46,7 @@ READS = [
     native.get_search,
     native.get_status,
     health.get_health,
+    health.get_openapi,
     health.get_ready,
 ]
 WRITES = [lineage.post_event, lineage.post_batch]
@@ -75,12 +75,7 @@ def create_app(store: Store, serving: Serving = Serving(), limits: Limits = Limi
             MethodNotAllowedException: faults.answer_http,
             HTTPException: faults.answer_http,
         },
-        openapi_config=OpenAPIConfig(
-            title="Headwater",
-            version=headwater.__version__,
-            path="/",
-            render_plugins=[JsonRenderPlugin(path="/openapi.json")],
-        ),
+        openapi_config=OpenAPIConfig(title="Headwater", version=headwater.__version__, path="/hw/schema"),
         request_max_body_size=None,  # `bodies` counts while it reads, and unpacked bytes at that
         signature_types=[Request],
         debug=False,

@@ -50,7 +50,8 @@ def answer_http(request: Request[Any, Any, Any], fault: HTTPException) -> Respon
 def _answer(
     request: Request[Any, Any, Any], status: int, message: str, more: dict[str, Any], headers: dict[str, str]
 ) -> Response[Any]:
-    if request.url.path.startswith("/api/"):
+    path = request.url.path.removeprefix(request.app.state.serving.base_path)
+    if path.startswith("/api/"):
         return Response({"code": status, "message": message, **more}, status_code=status, headers=headers)
     body = {
         "type": "about:blank",

@@ -1,10 +1,10 @@
-"""serve.health: GET /health, /ready -> whether the process lives, and whether it can answer."""
+"""serve.health: GET /health, /ready, /openapi.json -> whether the process lives and can answer, and what it answers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from litestar import Response, get
+from litestar import Request, Response, get
 from litestar.datastructures import State
 
 import headwater
@@ -15,6 +15,12 @@ from headwater.errors import StoreError
 async def get_health() -> dict[str, Any]:
     """The process lives."""
     return {"status": "healthy", "service": "headwater", "version": headwater.__version__}
+
+
+@get("/openapi.json", include_in_schema=False)
+async def get_openapi(request: Request[Any, Any, State]) -> dict[str, Any]:
+    """The description of this API."""
+    return request.app.openapi_schema.to_schema()
 
 
 @get("/ready", sync_to_thread=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from litestar import get
 from litestar.datastructures import State
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from headwater.query.lineage import MAX_DEPTH, lineage
 from headwater.query.nodes import when
@@ -14,10 +14,12 @@ from headwater.query.search import search
 from headwater.query.show import show
 from headwater.query.status import status
 
-NodeName = Annotated[str, Parameter(description="A node id, NAMESPACE/NAME, or a unique suffix of a name.")]
-At = Annotated[str | None, Parameter(description="As of this time: ISO 8601, or -24h.")]
+NodeName = Annotated[
+    str, QueryParameter(description="A node id, NAMESPACE/NAME, or a unique suffix of a name.")
+]
+At = Annotated[str | None, QueryParameter(description="As of this time: ISO 8601, or -24h.")]
 Since = Annotated[
-    str | None, Parameter(description="With `at`: all edges that held or were seen since then.")
+    str | None, QueryParameter(description="With `at`: all edges that held or were seen since then.")
 ]
 
 
@@ -25,9 +27,9 @@ Since = Annotated[
 def get_graph(
     state: State,
     node: NodeName,
-    direction: Literal["up", "down", "both"] = "both",
-    depth: Annotated[int, Parameter(ge=0, le=MAX_DEPTH)] = 20,
-    columns: bool = False,
+    direction: Annotated[Literal["up", "down", "both"], QueryParameter()] = "both",
+    depth: Annotated[int, QueryParameter(ge=0, le=MAX_DEPTH)] = 20,
+    columns: Annotated[bool, QueryParameter()] = False,
     at: At = None,
     since: Since = None,
 ) -> dict[str, Any]:
@@ -44,16 +46,16 @@ def get_show(state: State, node: NodeName, at: At = None) -> dict[str, Any]:
 @get("/hw/v1/search", sync_to_thread=True)
 def get_search(
     state: State,
-    q: str,
-    type: Literal["dataset", "job"] | None = None,
-    namespace: str | None = None,
-    limit: Annotated[int, Parameter(ge=1, le=1000)] = 25,
+    q: Annotated[str, QueryParameter(description="A part of a name or namespace.")],
+    type: Annotated[Literal["dataset", "job"] | None, QueryParameter()] = None,
+    namespace: Annotated[str | None, QueryParameter()] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=1000)] = 25,
 ) -> list[dict[str, Any]]:
     """The datasets and jobs whose names hold `q`."""
     return search(state.store, q, kind=type, namespace=namespace, limit=limit)
 
 
 @get("/hw/v1/status", sync_to_thread=True)
-def get_status(state: State, rejects: Annotated[int, Parameter(ge=0, le=1000)] = 0) -> dict[str, Any]:
+def get_status(state: State, rejects: Annotated[int, QueryParameter(ge=0, le=1000)] = 0) -> dict[str, Any]:
     """How much the store holds, and what was refused."""
     return status(state.store, rejects=rejects)

@@ -44,7 +44,6 @@ class Reader:
         table = TABLE[_NODES[kind]].c
         if suffix:
             ends = [
-                table.name == text,
                 *(table.name.like(f"%{mark}{_escape(text)}", escape="\\") for mark in "./:"),
             ]
             where = or_(*ends)
@@ -56,6 +55,12 @@ class Reader:
             query = query.where(table.namespace == namespace)
         return self._numbers(
             query.order_by(func.length(table.name), table.name, table.namespace).limit(limit)
+        )
+
+    def named(self, kind: str, name: str) -> list[int]:
+        """The nodes with exactly this name, in whatever namespace."""
+        return self._numbers(
+            select(self._number(kind)).where(TABLE[_NODES[kind]].c.name == name, _visible(kind))
         )
 
     def nodes(self, kind: str, numbers: Collection[int]) -> dict[int, dict[str, Any]]:

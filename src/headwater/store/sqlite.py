@@ -44,13 +44,14 @@ def open_sqlite(
         if str(migrate_on_open).lower() not in ("no", "false", "0"):
             migrate(writer, url)
         elif (have := revision(writer)) != HEAD:
-            writer.dispose()
             raise StoreError(
                 f"store {url} has format {have or 'none'}, not {HEAD}: run `headwater store migrate`"
             )
-    except exc.SQLAlchemyError as fault:
+    except BaseException as fault:
         writer.dispose()
-        raise told(url, fault) from fault
+        if isinstance(fault, exc.SQLAlchemyError):
+            raise told(url, fault) from fault
+        raise
     reader = _engine(path, "DEFERRED", synchronous, int(cache_mb), pool=True, read_only=True)
     return SqlStore(url, writer, reader)
 
