@@ -88,7 +88,7 @@ def test_nothing_accepted_is_lost_and_nothing_is_half_applied(
             for thread in threads:
                 thread.start()
             begun, patience = len(accepted), time.monotonic() + 30
-            while len(accepted) == begun and time.monotonic() < patience:
+            while len(accepted) < begun + 20 and time.monotonic() < patience:
                 time.sleep(0.005)  # it listens before it answers; the moment to kill is while it writes
             time.sleep(dice.uniform(0.0, 0.4))
             server.kill()
@@ -106,7 +106,7 @@ def test_nothing_accepted_is_lost_and_nothing_is_half_applied(
         assert store.dump() == whole, "an event is half applied"
         assert store.check() == []
         store.close()
-    assert len(accepted) > 50
+    assert len(accepted) >= 40, "it was never killed while it wrote"
     store = open_store(url)
     before = store.dump()
     replay(store)
