@@ -41,6 +41,15 @@ FLOWS: dict[str, tuple[str, ...]] = {
     "facts": ("tables flows", "contents canonical", "derive", "commands versions", "fold"),
     "query": ("nodes", "lineage search show status"),
     "serve": ("intake bodies", "faults lineage native health", "app"),
+    "capture.spark": (
+        "deps sqltext names",
+        "expressions",
+        "columns",
+        "writes",
+        "facets state",
+        "telling",
+        "runs",
+    ),
     "cli": ("graph", "*"),  # `graph` is the view that others print with
 }
 """Folders whose members are steps, not alternatives: each imports only from steps before its own; `*` is any other."""
@@ -52,7 +61,7 @@ WIDE = {
 """Who may catch everything without raising it again, and why."""
 
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "base", "misc"}
-HEAVY = ("litestar", "sqlalchemy", "alembic", "uvicorn", "httpx", "yaml", "rich", "typer")
+HEAVY = ("pyspark", "sqlglot", "litestar", "sqlalchemy", "alembic", "uvicorn", "httpx", "yaml", "rich", "typer")
 
 
 def dotted(path: Path) -> str:

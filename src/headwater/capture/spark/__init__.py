@@ -1,0 +1,20 @@
+"""capture.spark: records of what a Spark application did -> OpenLineage events, down to the column.
+
+    probe/        Java source, compiled by Spark's own Janino: listener events and analyzed plans -> records (JSON lines)
+    names         what a record says of a table, path or option map -> identities, by `naming`
+    deps          sets of source columns with how they got there
+    columns       the nodes of a plan -> what each attribute comes from
+    writes        an understood plan -> what its root command reads and writes
+    sqltext       the text of a JDBC query -> its tables and columns
+    facets        parts of events
+    state         what was learnt from an application's records
+    telling       an execution or a stream -> an event
+    runs          records -> runs: nesting, streams, failures, the application
+
+The host pays for the probe alone; everything here is a pure function of records, tested without Spark.
+"""
+
+from headwater.capture.spark.runs import interpret
+from headwater.capture.spark.state import State
+
+__all__ = ["State", "interpret"]

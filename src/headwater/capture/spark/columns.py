@@ -1,0 +1,398 @@
+"""capture.spark.columns: the nodes of a dumped plan -> for each output attribute the source columns it comes from.
+
+One pass over the nodes, children before parents. Each gives a `Rel`: its attributes, what each comes from, what decided
+on its rows, and the datasets read. A node nobody knows passes what its children give, and a new attribute of it may come
+from all of that: coarse, never silent; its class is noted in `unknown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headwater.capture.spark.deps import (
+    CONDITIONAL,
+    FILTER,
+    GROUP_BY,
+    IDENTITY,
+    JOIN,
+    NONE,
+    OPEN,
+    SORT,
+    TRANSFORMATION,
+    Deps,
+    Sources,
+    indirect,
+    transformed,
+    union,
+)
+from headwater.capture.spark.expressions import Env, Expression, Reader
+from headwater.capture.spark.names import Named, Naming, Node, jdbc_table, leaf, read_of, under_rdd
+from headwater.capture.spark.sqltext import parse
+from headwater.naming import Identity
+
+Schema = list[tuple[str, str]]
+Attributes = list[tuple[int, str]]
+Given = tuple[Deps, Deps, dict[Identity, Schema]]
+"""What an attribute of an earlier plan came from, what decided on its rows, and what was read."""
+
+
+class Rel:
+    """What a node gives to its parent."""
+
+    __slots__ = ("env", "inputs", "outs", "rows")
+
+    def __init__(
+        self, outs: Attributes, env: dict[int, Deps], rows: Deps, inputs: dict[Identity, Schema]
+    ) -> None:
+        self.outs, self.env, self.rows, self.inputs = outs, env, rows, inputs
+
+    def columns(self) -> list[Deps]:
+        """What each attribute comes from, in their order."""
+        return [self.env.get(number, NONE) for number, _ in self.outs]
+
+
+def refs(value: Any) -> list[int]:
+    """The nodes that a field refers to."""
+    if isinstance(value, dict):
+        return [value["#"]] if "#" in value else []
+    return [v["#"] for v in value if isinstance(v, dict) and "#" in v] if isinstance(value, list) else []
+
+
+def attributes(node: Node, field: str = "o") -> Attributes:
+    """The attributes that a node lists."""
+    return [(each[0], each[1]) for each in node.get(field) or []]
+
+
+class Plan:
+    """A plan, understood node by node."""
+
+    def __init__(
+        self,
+        nodes: list[Node],
+        sources: Sources,
+        named: dict[Identity, Named],
+        registry: dict[int, Given],
+        naming: Naming,
+    ) -> None:
+        self.nodes, self.sources, self.named, self.naming = nodes, sources, named, naming
+        self._registry = registry
+        self.unknown: set[str] = set()
+        self.seen: dict[int, Deps] = {}
+        self.subqueries: list[Rel] = []
+        self.rels: list[Rel] = []
+        self._reader = Reader(sources, self.seen, self._subquery)
+        self._cte: dict[int, Rel] = {}
+        self._loops = {n["id"]: n["anchor"]["#"] for n in nodes if n["n"] == "UnionLoop"}
+        for node in nodes:
+            rel = self._visit(node)
+            self.rels.append(rel)
+            self.seen.update(rel.env)
+
+    def deps(self, e: Expression, env: Env) -> Deps:
+        """What an expression comes from."""
+        return self._reader.read(e, env)
+
+    def child(self, node: Node, field: str = "child") -> Rel:
+        """What a child gives."""
+        at: int = node[field]["#"]
+        return self.rels[at]
+
+    def _subquery(self, at: int) -> Deps:
+        rel = self.rels[at]
+        self.subqueries.append(rel)
+        return union(rel.columns())
+
+    def _visit(self, node: Node) -> Rel:
+        self.subqueries = []
+        rel: Rel = _NODES.get(node["n"], Plan._other)(self, node)
+        if self.subqueries:
+            every = [rel, *self.subqueries]
+            rows = union(each.rows for each in every)
+            rel = Rel(rel.outs, rel.env, rows, {d: s for each in every for d, s in each.inputs.items()})
+        return rel
+
+    def _listed(self, exprs: list[Expression], c: Rel) -> tuple[Attributes, dict[int, Deps]]:
+        outs, env = [], {}
+        for e in exprs:
+            while (
+                e[0] not in ("@", "=") and len(e) > 1 and isinstance(e[1], list)
+            ):  # an outer reference in a select list
+                e = e[1]
+            if e[0] in ("@", "="):
+                outs.append((e[1], e[2]))
+                env[e[1]] = self.deps(e if e[0] == "@" else e[3], c.env)
+        return outs, env
+
+    def _project(self, n: Node) -> Rel:
+        c = self.child(n)
+        outs, env = self._listed(n["projectList"], c)
+        return Rel(outs, env, c.rows, c.inputs)
+
+    def _filter(self, n: Node) -> Rel:
+        c = self.child(n)
+        return Rel(
+            c.outs, c.env, union([c.rows, indirect(self.deps(n["condition"], c.env), FILTER)]), c.inputs
+        )
+
+    def _aggregate(self, n: Node) -> Rel:
+        c = self.child(n)
+        outs, env = self._listed(n["aggregateExpressions"], c)
+        keys = union(self.deps(e, c.env) for e in n["groupingExpressions"])
+        return Rel(outs, env, union([c.rows, indirect(keys, GROUP_BY)]), c.inputs)
+
+    def _window(self, n: Node) -> Rel:
+        c = self.child(n)
+        outs, env = self._listed(n["windowExpressions"], c)
+        return Rel(c.outs + outs, {**c.env, **env}, c.rows, c.inputs)
+
+    def _generate(self, n: Node) -> Rel:
+        c = self.child(n)
+        outs = [(e[1], e[2]) for e in n["generatorOutput"]]
+        gone = set(n.get("unrequiredChildIndex") or ())
+        made = self._generated(n["generator"], outs, c.env)
+        kept = [out for at, out in enumerate(c.outs) if at not in gone]
+        return Rel(kept + outs, {**c.env, **made}, c.rows, c.inputs)
+
+    def _generated(self, e: Expression, outs: Attributes, env: Env) -> dict[int, Deps]:
+        """An element of an array is the array's own value; `inline` gives the fields of its structs."""
+        kids = [each for each in e[1:] if isinstance(each, list)]
+        if e[0] in ("Explode", "PosExplode", "Inline") and len(kids) == 1:
+            whole = self.deps(kids[0], env)
+            if e[0] == "Inline":
+                return {number: self._reader.field(name, whole) for number, name in outs}
+            values = outs[1:] if e[0] == "PosExplode" else outs
+            return {
+                **dict.fromkeys((number for number, _ in outs), transformed(whole)),
+                **dict.fromkeys((number for number, _ in values), whole),
+            }
+        return dict.fromkeys((number for number, _ in outs), transformed(self.deps(e, env)))
+
+    def _expand(self, n: Node) -> Rel:  # ROLLUP, CUBE, GROUPING SETS, unpivot
+        c = self.child(n)
+        outs = [(e[1], e[2]) for e in n["output"]]
+        env = {
+            number: union(self.deps(p[at], c.env) for p in n["projections"])
+            for at, (number, _) in enumerate(outs)
+        }
+        return Rel(outs, env, c.rows, c.inputs)
+
+    def _sort(self, n: Node) -> Rel:
+        c = self.child(n)
+        order = union(self.deps(e, c.env) for e in n["order"])
+        return Rel(c.outs, c.env, union([c.rows, indirect(order, SORT)]), c.inputs)
+
+    def _deduplicate(self, n: Node) -> Rel:
+        c = self.child(n)
+        keys = union(self.deps(e, c.env) for e in n["keys"])
+        return Rel(c.outs, c.env, union([c.rows, indirect(keys, GROUP_BY)]), c.inputs)
+
+    def _join(self, n: Node) -> Rel:
+        return self._joined(n, self.child(n, "left"), self.child(n, "right"))
+
+    def _lateral(self, n: Node) -> Rel:  # its right side is an expression, not a child
+        return self._joined(n, self.child(n, "left"), self.rels[n["right"][2]])
+
+    def _joined(self, n: Node, left: Rel, right: Rel) -> Rel:
+        env = {**left.env, **right.env}
+        on = indirect(self.deps(n["condition"], env), JOIN) if n.get("condition") else NONE
+        outs = left.outs if str(n.get("joinType")) in ("LeftSemi", "LeftAnti") else left.outs + right.outs
+        return Rel(outs, env, union([left.rows, right.rows, on]), {**left.inputs, **right.inputs})
+
+    def _union(self, n: Node) -> Rel:
+        kids = [self.rels[at] for at in refs(n["children"])]
+        columns = zip(*(k.columns() for k in kids), strict=False)
+        env = {number: union(sets) for (number, _), sets in zip(kids[0].outs, columns, strict=False)}
+        return Rel(
+            kids[0].outs, env, union(k.rows for k in kids), {d: s for k in kids for d, s in k.inputs.items()}
+        )
+
+    def _either(self, n: Node) -> Rel:  # INTERSECT, EXCEPT: values of the left, rows decided by the right
+        left, right = self.child(n, "left"), self.child(n, "right")
+        decided = indirect(union(right.columns()), FILTER)
+        return Rel(
+            left.outs, left.env, union([left.rows, right.rows, decided]), {**left.inputs, **right.inputs}
+        )
+
+    def _cte_definition(self, n: Node) -> Rel:
+        self._cte[n["id"]] = found = self.child(n)
+        return found
+
+    def _with_cte(self, n: Node) -> Rel:
+        return self.child(n, "plan")
+
+    def _renamed(self, n: Node, c: Rel) -> Rel:
+        outs = attributes(n)
+        return Rel(
+            outs, {number: d for (number, _), d in zip(outs, c.columns(), strict=False)}, c.rows, c.inputs
+        )
+
+    def _cte_reference(self, n: Node) -> Rel:
+        found = self._cte.get(n["cteId"])
+        return self._renamed(n, found) if found else Rel(attributes(n), {}, NONE, {})
+
+    def _loop_reference(self, n: Node) -> Rel:  # inside a recursive CTE: what the anchor gave
+        return self._renamed(n, self.rels[self._loops[n["loopId"]]])
+
+    def _loop(self, n: Node) -> Rel:
+        a, r = self.child(n, "anchor"), self.child(n, "recursion")
+        both = [union(pair) for pair in zip(a.columns(), r.columns(), strict=False)]
+        outs = attributes(n)
+        env = {number: d for (number, _), d in zip(outs, both, strict=False)}
+        return Rel(outs, env, union([a.rows, r.rows]), {**a.inputs, **r.inputs})
+
+    def _merge_rows(self, n: Node) -> Rel:
+        c = self.child(n)
+        outs = [(e[1], e[2]) for e in n["output"]]
+        per: list[list[Deps]] = [[] for _ in outs]
+        conditions = []
+        for group in ("matchedInstructions", "notMatchedInstructions", "notMatchedBySourceInstructions"):
+            for instruction in n.get(group) or []:
+                kids = [each for each in instruction[1:] if isinstance(each, list)]
+                conditions.append(self.deps(kids[0], c.env))
+                for start in range(1, len(kids), len(outs) or 1):  # Keep has one row, Split two
+                    for at, e in enumerate(kids[start : start + len(outs)]):
+                        per[at].append(self.deps(e, c.env))
+        env = {number: union(sets) for (number, _), sets in zip(outs, per, strict=True)}
+        return Rel(outs, env, union([c.rows, indirect(union(conditions), CONDITIONAL)]), c.inputs)
+
+    def _result(self, n: Node) -> Rel:
+        return Rel(attributes(n), {}, NONE, {})
+
+    def _grouped(self, n: Node) -> Rel:  # applyInPandas and its kin
+        rel = self._other(n)
+        keys = [self.deps(e, self.seen) for e in n.get("groupingAttributes") or []]
+        for side in ("left", "right"):  # cogroup: the first columns of each side are its keys
+            if side + "GroupingLen" in n:
+                keys += self.child(n, side).columns()[: n[side + "GroupingLen"]]
+        return Rel(rel.outs, rel.env, union([rel.rows, indirect(union(keys), GROUP_BY)]), rel.inputs)
+
+    def _other(self, n: Node) -> Rel:
+        kids = [self.rels[at] for field, value in n.items() if field not in ("o", "q") for at in refs(value)]
+        if not kids:
+            return self._leaf(n)
+        one = kids[0]
+        if len(kids) > 1:
+            env = {number: d for k in kids for number, d in k.env.items()}
+            inputs = {d: s for k in kids for d, s in k.inputs.items()}
+            one = Rel([out for k in kids for out in k.outs], env, union(k.rows for k in kids), inputs)
+        outs = attributes(n)
+        if not outs:
+            return one
+        if all(number in one.env for number, _ in outs):
+            return Rel(outs, one.env, one.rows, one.inputs)
+        if n["n"] not in _OPAQUE:
+            self.unknown.add(n["n"])
+        everything = transformed(union(one.columns()))
+        new = {number: everything for number, _ in outs if number not in one.env}
+        return Rel(outs, {**one.env, **new}, one.rows, one.inputs)
+
+    def _leaf(self, n: Node) -> Rel:
+        listed = n.get("o") or []
+        outs = attributes(n)
+        if n["n"] in ("LogicalRDD", "ExternalRDD"):
+            return self._rdd(n, outs)
+        found, query = leaf(self.naming, n)
+        if query is not None:
+            return self._query(n, outs, query)
+        shown = [each for each in listed if len(each) == 3]  # hidden metadata columns are nobody's source
+        env = {
+            each[0]: {self.sources.of(f.identity, each[1]): IDENTITY | OPEN for f in found} for each in shown
+        }
+        for each in found:
+            self.named[each.identity] = each
+        schema = [(each[1], each[2]) for each in shown]
+        return Rel(outs, env, NONE, {each.identity: schema for each in found})
+
+    def _rdd(self, n: Node, outs: Attributes) -> Rel:
+        """Checkpoint and foreachBatch keep attribute ids: they were registered; else the files under it, all to all."""
+        known = [self._registry[number] for number, _ in outs if number in self._registry]
+        if known and len(known) == len(outs):
+            inputs = {d: s for each in known for d, s in each[2].items()}
+            env = {number: self._registry[number][0] for number, _ in outs}
+            return Rel(outs, env, union(each[1] for each in known), inputs)
+        everything: Deps = {}
+        inputs = {}
+        for source in (n.get("rdd") or {}).get("sources", []):
+            for dataset in under_rdd(source):
+                self.named.setdefault(dataset, Named(dataset))
+                inputs[dataset] = read_of(source)
+                everything.update(
+                    {self.sources.of(dataset, c): TRANSFORMATION | OPEN for c, _ in inputs[dataset]}
+                )
+        return Rel(outs, dict.fromkeys((number for number, _ in outs), everything), NONE, inputs)
+
+    def _query(self, n: Node, outs: Attributes, query: str) -> Rel:
+        """A query that another database answers."""
+        options = n["relation"].get("options") or {}
+        parsed = parse(query)
+        tables = {each: jdbc_table(options, each) for each in parsed.tables}
+        self.named.update({each.identity: each for each in tables.values()})
+
+        def number(table: str, column: str) -> int:
+            return self.sources.of(tables[table].identity, column)
+
+        env = {
+            attribute: {
+                number(t, c): (IDENTITY if plain else TRANSFORMATION) | OPEN
+                for t, c, plain in parsed.columns.get(name.lower(), ())
+            }
+            for attribute, name in outs
+        }
+        rows = {number(t, c): FILTER for t, c in parsed.rows}
+        return Rel(outs, env, rows, {each.identity: [] for each in tables.values()})
+
+
+_OPAQUE = frozenset(
+    {"MapInPandas", "MapInArrow", "PythonMapInArrow", "FlatMapGroupsInPandas", "FlatMapGroupsInArrow"}
+    | {
+        "FlatMapCoGroupsInPandas",
+        "FlatMapCoGroupsInArrow",
+        "SerializeFromObject",
+        "DeserializeToObject",
+        "MapElements",
+    }
+    | {
+        "MapPartitions",
+        "BatchEvalPython",
+        "ArrowEvalPython",
+        "BatchEvalPythonUDTF",
+        "ArrowEvalPythonUDTF",
+        "AppendColumns",
+    }
+    | {
+        "MapGroups",
+        "TransformWithStateInPandas",
+        "TransformWithStateInPySpark",
+        "FlatMapGroupsInPandasWithState",
+    }
+)
+"""Nodes known to be opaque: what a function does inside is nobody's to know."""
+
+_NODES: dict[str, Callable[[Plan, Node], Rel]] = {
+    "Project": Plan._project,
+    "Filter": Plan._filter,
+    "Aggregate": Plan._aggregate,
+    "Window": Plan._window,
+    "Generate": Plan._generate,
+    "Expand": Plan._expand,
+    "Sort": Plan._sort,
+    "Deduplicate": Plan._deduplicate,
+    "DeduplicateWithinWatermark": Plan._deduplicate,
+    "Join": Plan._join,
+    "LateralJoin": Plan._lateral,
+    "Union": Plan._union,
+    "Intersect": Plan._either,
+    "Except": Plan._either,
+    "CTERelationDef": Plan._cte_definition,
+    "WithCTE": Plan._with_cte,
+    "CTERelationRef": Plan._cte_reference,
+    "UnionLoopRef": Plan._loop_reference,
+    "UnionLoop": Plan._loop,
+    "MergeRows": Plan._merge_rows,
+    "CommandResult": Plan._result,
+    "FlatMapGroupsInPandas": Plan._grouped,
+    "FlatMapGroupsInArrow": Plan._grouped,
+    "FlatMapCoGroupsInPandas": Plan._grouped,
+    "FlatMapCoGroupsInArrow": Plan._grouped,
+}

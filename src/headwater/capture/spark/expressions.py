@@ -1,0 +1,121 @@
+"""capture.spark.expressions: an expression and what its attributes come from -> what it comes from.
+
+An expression is a list: `["@", id, name]` an attribute, `["=", id, name, child]` an alias, `["L"]` a literal,
+`["$", class, node, children…]` a subquery, `[".", field, child]` a field of a struct (or of each struct of an array),
+`["[]", child, …]` an element of an array or map, `[class, children…]` all else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headwater.capture.spark.deps import (
+    CONDITIONAL,
+    DIRECT,
+    IDENTITY,
+    NONE,
+    WINDOW,
+    Deps,
+    Sources,
+    aggregated,
+    indirect,
+    masked,
+    transformed,
+    union,
+)
+
+Expression = list[Any]
+Env = Mapping[int, Deps]
+
+RANKS = frozenset({"RowNumber", "Rank", "DenseRank", "PercentRank", "CumeDist", "NTile"})
+"""Their children are the sort order, not values."""
+MASKS = frozenset(
+    {"Sha1", "Sha2", "Md5", "Crc32", "Murmur3Hash", "XxHash64", "HiveHash", "CollationAwareMurmur3Hash"}
+    | {"CollationAwareXxHash64", "Mask", "MaskExpressionsUtils", "AesEncrypt"}
+)
+NOTHING = frozenset({"L", "NamedLambdaVariable", "UnresolvedNamedLambdaVariable"})
+PASSING = frozenset(
+    {"KnownNotNull", "KnownNullable", "KnownFloatingPointNormalized", "UpCast", "TempResolvedColumn"}
+)
+
+
+class Reader:
+    """Reads the expressions of one node; subqueries that it meets are told to `subquery`."""
+
+    def __init__(self, sources: Sources, seen: Env, subquery: Callable[[int], Deps]) -> None:
+        self._sources, self._seen, self._subquery = sources, seen, subquery
+
+    def read(self, e: Expression, env: Env) -> Deps:
+        """What an expression comes from."""
+        tag = e[0]
+        if tag == "@":
+            found = env.get(e[1])
+            return found if found is not None else self._seen.get(e[1], NONE)  # an outer reference
+        if tag in NOTHING:
+            return NONE
+        if tag == "=":
+            return self.read(e[3], env)
+        if tag == "$":
+            columns = self._subquery(e[2])
+            return NONE if e[1] == "Exists" else transformed(columns)
+        if tag == ".":
+            return self.field(str(e[1]), self.read(e[2], env))
+        kids = [each for each in e[1:] if isinstance(each, list)]
+        if tag == "[]":  # an element is the value's own; what chooses it decides
+            return union(
+                [self.read(kids[0], env), *(indirect(self.read(k, env), CONDITIONAL) for k in kids[1:])]
+            )
+        special = _SPECIAL.get(tag)
+        if special is not None:
+            return special(self, kids, env)
+        if tag in PASSING and kids:
+            return self.read(kids[0], env)
+        whole = transformed(
+            self.read(kids[0], env) if len(kids) == 1 else union([self.read(k, env) for k in kids])
+        )
+        return masked(whole) if tag in MASKS else whole
+
+    def field(self, name: str, deps: Deps) -> Deps:
+        """A field of what passes unchanged is a column of its own; of anything else, a part of it."""
+        out: Deps = {}
+        for source, mask in deps.items():
+            if mask & DIRECT == IDENTITY:
+                dataset, column = self._sources.column[source]
+                source = self._sources.of(dataset, f"{column}.{name}")
+            out[source] = out.get(source, 0) | mask
+        return out
+
+
+def _aggregate(reader: Reader, kids: list[Expression], env: Env) -> Deps:
+    filters = (indirect(reader.read(k, env), CONDITIONAL) for k in kids[1:])
+    return union([aggregated(reader.read(kids[0], env)), *filters])
+
+
+def _window(reader: Reader, kids: list[Expression], env: Env) -> Deps:
+    value = NONE if kids[0][0] in RANKS else transformed(reader.read(kids[0], env))
+    return union([value, indirect(reader.read(kids[1], env), WINDOW)])
+
+
+def _case(reader: Reader, kids: list[Expression], env: Env) -> Deps:
+    last = len(kids) - 1
+    return union(
+        transformed(reader.read(k, env))
+        if at % 2 or (at == last and len(kids) % 2)
+        else indirect(reader.read(k, env), CONDITIONAL)
+        for at, k in enumerate(kids)
+    )
+
+
+def _if(reader: Reader, kids: list[Expression], env: Env) -> Deps:
+    values = (transformed(reader.read(k, env)) for k in kids[1:])
+    return union([indirect(reader.read(kids[0], env), CONDITIONAL), *values])
+
+
+_SPECIAL: dict[str, Callable[[Reader, list[Expression], Env], Deps]] = {
+    "AggregateExpression": _aggregate,
+    "WindowExpression": _window,
+    "CaseWhen": _case,
+    "If": _if,
+    "PivotFirst": _if,  # its first child is the pivot column
+}

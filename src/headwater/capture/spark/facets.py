@@ -1,0 +1,244 @@
+"""capture.spark.facets: what a run read and wrote -> the parts of an OpenLineage event."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from headwater.capture.spark.columns import Schema
+from headwater.capture.spark.deps import DIRECT, KINDS, OPEN, Deps, Sources
+from headwater.capture.spark.names import Named
+from headwater.capture.spark.writes import Output
+from headwater.event import PRODUCER as HOUSE
+from headwater.event import SPEC
+from headwater.naming import Identity, scrub
+
+PRODUCER = f"{HOUSE}/spark"
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LONGEST_SQL = 200_000
+_LONGEST_ERROR = 50_000
+_SCHEMAS = {
+    "schema": "1-1-1/SchemaDatasetFacet.json",
+    "dataSource": "1-0-1/DatasourceDatasetFacet.json",
+    "symlinks": "1-0-1/SymlinksDatasetFacet.json",
+    "datasetType": "1-0-0/DatasetTypeDatasetFacet.json",
+    "version": "1-0-1/DatasetVersionDatasetFacet.json",
+    "catalog": "1-0-0/CatalogDatasetFacet.json",
+    "storage": "1-0-1/StorageDatasetFacet.json",
+    "columnLineage": "1-2-0/ColumnLineageDatasetFacet.json",
+    "lifecycleStateChange": "1-0-1/LifecycleStateChangeDatasetFacet.json",
+    "outputStatistics": "1-0-2/OutputStatisticsOutputDatasetFacet.json",
+    "inputStatistics": "1-0-0/InputStatisticsInputDatasetFacet.json",
+    "parent": "1-1-0/ParentRunFacet.json",
+    "errorMessage": "1-0-1/ErrorMessageRunFacet.json",
+    "processing_engine": "1-1-1/ProcessingEngineRunFacet.json",
+    "jobType": "2-0-3/JobTypeJobFacet.json",
+    "sql": "1-0-1/SQLJobFacet.json",
+}
+
+
+def facet(name: str, /, **fields: Any) -> dict[str, Any]:
+    """A facet with the two fields every facet has."""
+    schema = (
+        f"https://openlineage.io/spec/facets/{_SCHEMAS[name]}"
+        if name in _SCHEMAS
+        else f"{SPEC}#/$defs/BaseFacet"
+    )
+    return {"_producer": PRODUCER, "_schemaURL": schema, **fields}
+
+
+def stamp(ms: int) -> str:
+    """Milliseconds -> a time on the wire."""
+    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def normalized(text: str) -> str:
+    """A name as the JVM agent writes it in job names: snake case, letters and digits only.
+
+    >>> normalized("My App (v2): ÜberLoad"), normalized("InsertIntoHadoopFsRelationCommand")
+    ('my_app_v2_uber_load', 'insert_into_hadoop_fs_relation_command')
+    """
+    plain = unicodedata.normalize("NFKD", text)
+    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", plain)
+    return re.sub(r"[^a-zA-Z0-9]+", "_", plain).strip("_").lower()
+
+
+def fields(schema: Iterable[tuple[str, str | None]]) -> list[dict[str, Any]]:
+    """Columns with their types, structs opened.
+
+    >>> fields([("a", "struct<city:string,zip:int>")])[0]["fields"]
+    [{'name': 'city', 'type': 'string'}, {'name': 'zip', 'type': 'int'}]
+    """
+    out = []
+    for name, kind in schema:
+        row: dict[str, Any] = {"name": name}
+        if kind:
+            row["type"] = kind if len(kind) <= 1_000 else kind[:1_000] + "…"
+            if inner := _inside(kind):
+                row["type"] = kind.split("<", 1)[0]
+                row["fields"] = fields(inner)
+        out.append(row)
+    return out
+
+
+def _inside(kind: str) -> list[tuple[str, str]]:
+    """What a struct, array or map holds; nothing for a plain type."""
+    if "<" not in kind or not kind.endswith(">"):
+        return []
+    outer, body = kind.split("<", 1)
+    parts = _split(body[:-1])
+    if outer == "struct":
+        return [_named(part) for part in parts]
+    if outer == "array" and "<" in body:
+        return [("_element", parts[0])]
+    if outer == "map" and len(parts) == 2 and "<" in body[:-1]:
+        return [("key", parts[0]), ("value", parts[1])]
+    return []
+
+
+def _named(part: str) -> tuple[str, str]:
+    if part.startswith("`"):
+        end = part.index("`", 1)
+        return part[1:end], part[end + 2 :]
+    name, _, kind = part.partition(":")
+    return name, kind
+
+
+def _split(body: str) -> list[str]:
+    """A list of types, cut at the commas that are not inside another."""
+    parts, depth, start, quoted = [], 0, 0, False
+    for at, letter in enumerate(body):
+        if letter == "`":
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif letter in "<(":
+            depth += 1
+        elif letter in ">)":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            parts.append(body[start:at])
+            start = at + 1
+    return [*parts, body[start:]] if body else []
+
+
+def dataset(
+    identity: Identity, schema: Iterable[tuple[str, str | None]], named: Named | None
+) -> dict[str, Any]:
+    """A dataset with the facets that are true of it whoever reads or writes it."""
+    told: dict[str, Any] = {
+        "dataSource": facet("dataSource", name=identity.namespace, uri=identity.namespace)
+    }
+    columns = fields(schema)
+    if columns:
+        told["schema"] = facet("schema", fields=columns)
+    if named is not None:
+        if named.symlinks:
+            links = [{"namespace": a, "name": b, "type": c} for a, b, c in named.symlinks]
+            told["symlinks"] = facet("symlinks", identifiers=links)
+        if named.kind:
+            told["datasetType"] = facet("datasetType", datasetType=named.kind)
+        if named.version:
+            told["version"] = facet("version", datasetVersion=str(named.version))
+        if named.catalog:
+            told["catalog"] = facet("catalog", **dict(named.catalog))
+        if named.storage:
+            layer, form = named.storage
+            told["storage"] = facet("storage", storageLayer=layer or form, fileFormat=form)
+    return {"namespace": identity.namespace, "name": identity.name, "facets": told}
+
+
+def read(
+    identity: Identity, schema: Schema, named: Named | None, counts: tuple[int | None, ...] | None
+) -> dict[str, Any]:
+    """An input."""
+    out = dataset(identity, schema, named)
+    statistics = _statistics(counts)
+    if statistics:
+        out["inputFacets"] = {"inputStatistics": facet("inputStatistics", **statistics)}
+    return out
+
+
+def written(out: Output, sources: Sources, *, whole: bool) -> dict[str, Any]:
+    """An output; `whole` with columns, counts and what became of it: only an end can tell."""
+    made = dataset(out.named.identity, [(name, kind) for name, kind, _ in out.columns], out.named)
+    if not whole:
+        return made
+    told = made["facets"]
+    lineage = {name: {"inputFields": input_fields(sources, deps)} for name, _, deps in out.columns if deps}
+    if lineage or out.rows:
+        told["columnLineage"] = facet(
+            "columnLineage", fields=lineage, dataset=input_fields(sources, out.rows)
+        )
+    if out.change:
+        change: dict[str, Any] = {"lifecycleStateChange": out.change}
+        if out.previous is not None:
+            change["previousIdentifier"] = {"namespace": out.previous.namespace, "name": out.previous.name}
+        told["lifecycleStateChange"] = facet("lifecycleStateChange", **change)
+    statistics = _statistics(out.counts)
+    if statistics:
+        made["outputFacets"] = {"outputStatistics": facet("outputStatistics", **statistics)}
+    return made
+
+
+def _statistics(counts: tuple[int | None, ...] | None) -> dict[str, int]:
+    names = ("rowCount", "size", "fileCount")
+    return {name: count for name, count in zip(names, counts or (), strict=False) if count is not None}
+
+
+_TRANSFORMATIONS: dict[int, list[dict[str, Any]]] = {}
+
+
+def input_fields(sources: Sources, deps: Deps) -> list[dict[str, Any]]:
+    """Dependencies as the columnLineage facet lists them."""
+    out = []
+    for source, mask in deps.items():
+        how = _TRANSFORMATIONS.get(mask)
+        if how is None:
+            hidden = not mask & OPEN
+            how = _TRANSFORMATIONS[mask] = [
+                {
+                    "type": "DIRECT" if bit & DIRECT else "INDIRECT",
+                    "subtype": name,
+                    "masking": bool(hidden and bit & DIRECT),
+                }
+                for bit, name in KINDS.items()
+                if mask & bit
+            ]
+        identity, column = sources.column[source]
+        out.append(
+            {"namespace": identity.namespace, "name": identity.name, "field": column, "transformations": how}
+        )
+    return out
+
+
+def error_message(error: str) -> dict[str, Any]:
+    """The errorMessage facet, without secrets and of bounded length."""
+    text = scrub(error)[:_LONGEST_ERROR]
+    first = text.strip().split("\n", 1)[0][:2_000] or "failed without a message"
+    return facet("errorMessage", message=first, programmingLanguage="JAVA", stackTrace=text)
+
+
+def sql(query: str) -> dict[str, Any]:
+    """The sql facet, without secrets and of bounded length."""
+    return facet("sql", query=scrub(query)[:_LONGEST_SQL], dialect="spark")
+
+
+def job_type(kind: str, processing: str) -> dict[str, Any]:
+    """The jobType facet."""
+    return facet("jobType", processingType=processing, integration="SPARK", jobType=kind)
+
+
+def parent(run: str, namespace: str, name: str, root: Mapping[str, str] | None) -> dict[str, Any]:
+    """The parent facet, with the root where one is known."""
+    told: dict[str, Any] = {"run": {"runId": run}, "job": {"namespace": namespace, "name": name}}
+    if root:
+        told["root"] = {
+            "run": {"runId": root["run"]},
+            "job": {"namespace": root["namespace"], "name": root["name"]},
+        }
+    return facet("parent", **told)

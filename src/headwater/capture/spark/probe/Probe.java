@@ -1,0 +1,611 @@
+// Probe: Spark listener events -> compact JSON records in a queue. Compiled at run time by Spark's own Janino,
+// so one source serves Spark 3.5 (Scala 2.12) and 4.x (Scala 2.13) without a jar. It understands nothing: it writes
+// down the analyzed plan and whatever can name a dataset. Classes that differ between versions are met by reflection.
+package headwater;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapred.FileInputFormat;
+import org.apache.spark.SparkContext;
+import org.apache.spark.rdd.HadoopRDD;
+import org.apache.spark.rdd.NewHadoopRDD;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.scheduler.*;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.plans.JoinType;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.CatalogPlugin;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
+import org.apache.spark.sql.execution.adaptive.QueryStageExec;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FilePartition;
+import org.apache.spark.sql.execution.datasources.FileScanRDD;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+public class Probe extends SparkListener {
+  private static final int FILES = 2000; // of a scan that is only known as an RDD
+  private final LinkedBlockingQueue queue = new LinkedBlockingQueue(10000);
+  private final HashMap fields = new HashMap();   // class -> names of its constructor fields
+  private final HashMap simple = new HashMap();   // class -> quoted simple name
+  private final HashSet pending = new HashSet();  // executions whose plan was not there at START
+  private final HashMap owner = new HashMap();    // stage -> execution id, or "job" + id
+  private final HashSet jobs = new HashSet();     // running jobs that belong to no SQL execution
+  private final HashMap written = new HashMap();  // execution id or "job" + id -> rows, bytes
+  private final HashSet passing = new HashSet();  // nodes whose output follows from their children
+  private SparkContext context;
+  private long dropped = 0;
+  private long nanos = 0; // time spent on the listener thread, for the overhead benchmark
+
+  public Probe() {
+    String[] names = new String[] {"Project", "Filter", "Aggregate", "Join", "Sort", "GlobalLimit", "LocalLimit", "SubqueryAlias", "View",
+      "Union", "Window", "Distinct", "Generate", "Expand", "Repartition", "RepartitionByExpression", "Deduplicate", "WithCTE"};
+    for (int i = 0; i < names.length; i++) passing.add("\"" + names[i] + "\"");
+  }
+  public void bind(SparkContext sc) { context = sc; }
+  public void mark(long n) { offer("{\"kind\":\"mark\",\"id\":" + n + "}"); } // comes out behind all that was put in before
+  public int size() { return queue.size(); }
+  public long dropped() { return dropped; }
+  public long nanos() { return nanos; }
+
+  /** Waits for one record, then takes what else is there: one JSON text per line. */
+  public String take(long millis) throws InterruptedException {
+    String first = (String) queue.poll(millis, TimeUnit.MILLISECONDS);
+    if (first == null) return null;
+    StringBuilder out = new StringBuilder(first);
+    while (out.length() < 1000000) {
+      String next = (String) queue.poll();
+      if (next == null) break;
+      out.append("\n").append(next);
+    }
+    return out.toString();
+  }
+
+  // ------------------------------------------------------------------ events
+  public void onOtherEvent(SparkListenerEvent event) {
+    long begin = System.nanoTime();
+    try {
+      if (event instanceof SparkListenerSQLExecutionStart) started((SparkListenerSQLExecutionStart) event);
+      else if (event instanceof SparkListenerSQLExecutionEnd) ended((SparkListenerSQLExecutionEnd) event);
+      else if (event.getClass().getName().indexOf("StreamingQueryListener$Query") >= 0) streaming(event);
+    } catch (Throwable t) { failed(t); } // the host never pays for lineage
+    finally { nanos += System.nanoTime() - begin; }
+  }
+
+  private void failed(Throwable t) {
+    StringBuilder at = new StringBuilder(String.valueOf(t));
+    StackTraceElement[] st = t.getStackTrace();
+    for (int i = 0; i < st.length && i < 6; i++) at.append(" | ").append(st[i].toString());
+    offer("{\"kind\":\"probe_error\",\"error\":" + quote(at.toString()) + "}");
+  }
+
+  private void streaming(Object event) {
+    String kind = event.getClass().getSimpleName(); // the classes moved between versions: met by name
+    Object of = "QueryProgressEvent".equals(kind) ? call(event, "progress") : event;
+    StringBuilder out = new StringBuilder(512).append("{\"kind\":");
+    if ("QueryStartedEvent".equals(kind)) out.append("\"stream_start\"");
+    else if ("QueryProgressEvent".equals(kind)) out.append("\"stream_progress\"");
+    else if ("QueryTerminatedEvent".equals(kind)) out.append("\"stream_end\"");
+    else return;
+    out.append(",\"time\":").append(System.currentTimeMillis());
+    out.append(",\"query\":").append(quote(String.valueOf(call(of, "id")))).append(",\"run\":").append(quote(String.valueOf(call(of, "runId"))));
+    Object name = call(of, "name");
+    if (name != null) out.append(",\"name\":").append(quote((String) name));
+    if (of != event) out.append(",\"progress\":").append(clean(String.valueOf(call(of, "json"))));
+    Object error = call(event, "exception");
+    if (error instanceof scala.Option && ((scala.Option) error).isDefined()) out.append(",\"error\":").append(quote(clean((String) ((scala.Option) error).get())));
+    offer(out.append("}").toString());
+  }
+
+  private void started(SparkListenerSQLExecutionStart s) {
+    StringBuilder out = head("start", s.executionId(), s.time());
+    scala.Option root = s.rootExecutionId();
+    if (root.isDefined()) out.append(",\"root\":").append(root.get());
+    out.append(",\"description\":").append(quote(clean(s.description())));
+    QueryExecution qe = SQLExecution.getQueryExecution(s.executionId());
+    if (qe == null) pending.add(Long.valueOf(s.executionId()));
+    else plan(out, qe);
+    offer(out.append("}").toString());
+  }
+
+  private void ended(SparkListenerSQLExecutionEnd e) {
+    StringBuilder out = head("end", e.executionId(), e.time());
+    scala.Option error = e.errorMessage();
+    boolean bad = error.isDefined() && ((String) error.get()).length() > 0;
+    if (bad) out.append(",\"error\":").append(quote(clean((String) error.get())));
+    QueryExecution qe = e.qe();
+    if (pending.remove(Long.valueOf(e.executionId())) && qe != null) plan(out, qe);
+    if (qe != null && !bad) { // after an error the executed plan may never have been made
+      out.append(",\"metrics\":[");
+      try { metrics(out, qe.executedPlan(), new boolean[1]); } catch (Throwable t) { failed(t); }
+      out.append("]");
+    }
+    counts(out, Long.valueOf(e.executionId()));
+    offer(out.append("}").toString());
+  }
+
+  public void onJobStart(SparkListenerJobStart e) {
+    long begin = System.nanoTime();
+    try {
+      String exec = e.properties() == null ? null : e.properties().getProperty("spark.sql.execution.id");
+      Object key = exec == null ? (Object) ("job" + e.jobId()) : (Object) Long.valueOf(exec);
+      scala.collection.Iterator it = e.stageIds().iterator();
+      while (it.hasNext()) owner.put(it.next(), key);
+      if (exec != null || context == null) return;
+      jobs.add(Integer.valueOf(e.jobId()));
+      StringBuilder out = head("job_start", e.jobId(), e.time());
+      scala.Option job = context.dagScheduler().jobIdToActiveJob().get(Integer.valueOf(e.jobId())); // may be over already
+      if (job.isDefined()) {
+        Stage last = ((ActiveJob) job.get()).finalStage();
+        out.append(",\"rdd\":");
+        rdd(out, last.rdd());
+        if (last instanceof ResultStage) out.append(",\"path\":").append(quote(target(((ResultStage) last).func())));
+      }
+      out.append(",\"names\":[");
+      boolean any = false;
+      scala.collection.Iterator st = e.stageInfos().iterator();
+      while (st.hasNext()) {
+        scala.collection.Iterator rs = ((StageInfo) st.next()).rddInfos().iterator();
+        while (rs.hasNext()) { if (any) out.append(","); any = true; out.append(quote(((org.apache.spark.storage.RDDInfo) rs.next()).name())); }
+      }
+      offer(out.append("]}").toString());
+    } catch (Throwable t) { failed(t); } finally { nanos += System.nanoTime() - begin; }
+  }
+
+  public void onStageCompleted(SparkListenerStageCompleted e) {
+    try {
+      Object key = owner.remove(Integer.valueOf(e.stageInfo().stageId()));
+      if (key == null || e.stageInfo().taskMetrics() == null) return;
+      long rows = e.stageInfo().taskMetrics().outputMetrics().recordsWritten();
+      long bytes = e.stageInfo().taskMetrics().outputMetrics().bytesWritten();
+      if (rows == 0 && bytes == 0) return;
+      long[] sum = (long[]) written.get(key);
+      if (sum == null) { sum = new long[2]; written.put(key, sum); }
+      sum[0] += rows;
+      sum[1] += bytes;
+    } catch (Throwable t) { failed(t); }
+  }
+
+  public void onJobEnd(SparkListenerJobEnd e) {
+    try {
+      if (!jobs.remove(Integer.valueOf(e.jobId()))) return;
+      String key = "job" + e.jobId();
+      StringBuilder out = head("job_end", e.jobId(), e.time());
+      if (!(e.jobResult() instanceof JobSucceeded$)) out.append(",\"error\":").append(quote(String.valueOf(e.jobResult())));
+      counts(out, key);
+      offer(out.append("}").toString());
+    } catch (Throwable t) { failed(t); }
+  }
+
+  public void onApplicationEnd(SparkListenerApplicationEnd end) { offer("{\"kind\":\"app_end\",\"time\":" + end.time() + "}"); }
+
+  private void offer(String record) { if (!queue.offer(record)) dropped++; }
+
+  private StringBuilder head(String kind, long id, long time) {
+    return new StringBuilder(4096).append("{\"kind\":\"").append(kind).append("\",\"id\":").append(id).append(",\"time\":").append(time);
+  }
+
+  private void counts(StringBuilder out, Object key) {
+    long[] sum = (long[]) written.remove(key);
+    if (sum != null) out.append(",\"written\":[").append(sum[0]).append(",").append(sum[1]).append("]");
+  }
+
+  /** [class, rows, files, bytes, where] of each node that counts: writes and scans. */
+  private void metrics(StringBuilder out, SparkPlan node, boolean[] any) {
+    Object rows = metric(node, "numOutputRows");
+    Object progress = call(node, "commitProgress"); // v2 writes
+    if (progress instanceof scala.Option && ((scala.Option) progress).isDefined()) rows = call(((scala.Option) progress).get(), "numOutputRows");
+    if (rows != null) {
+      if (any[0]) out.append(",");
+      any[0] = true;
+      Object bytes = metric(node, "numOutputBytes");
+      out.append("[").append(name(node)).append(",").append(rows).append(",").append(metric(node, "numFiles")).append(",").append(bytes == null ? metric(node, "filesSize") : bytes);
+      Object relation = call(node, "relation");
+      Object table = call(node, "table");
+      if (node.children().isEmpty() && relation instanceof HadoopFsRelation) { out.append(","); value(out, ((HadoopFsRelation) relation).location().rootPaths(), 0); }
+      else if (node.children().isEmpty() && table instanceof Table) { out.append(","); try { value(out, table, 0); } catch (Throwable t) { out.append("null"); } }
+      out.append("]");
+    }
+    if (node instanceof AdaptiveSparkPlanExec) metrics(out, ((AdaptiveSparkPlanExec) node).executedPlan(), any);
+    else if (node instanceof QueryStageExec) metrics(out, ((QueryStageExec) node).plan(), any);
+    scala.collection.Iterator it = node.children().iterator();
+    while (it.hasNext()) metrics(out, (SparkPlan) it.next(), any);
+  }
+
+  private static Object metric(SparkPlan node, String name) {
+    scala.Option found = node.metrics().get(name);
+    return found.isDefined() ? ((org.apache.spark.util.AccumulatorV2) found.get()).value() : null;
+  }
+
+  // ------------------------------------------------------------------ plans: nodes in post-order, "#" refers to one by index
+  private QueryExecution current; // the listener bus calls from one thread
+  private StringBuilder nodes;
+  private IdentityHashMap index;
+
+  private void plan(StringBuilder out, QueryExecution qe) {
+    LogicalPlan analyzed = null;
+    try { analyzed = qe.analyzed(); } catch (Throwable refused) { return; } // 4.x opens an execution for a query that cannot be analysed
+    current = qe;
+    nodes = new StringBuilder(8192);
+    index = new IdentityHashMap();
+    node(analyzed);
+    out.append(",\"plan\":[").append(nodes).append("]");
+    current = null;
+    nodes = null;
+    index = null;
+  }
+
+  private int node(LogicalPlan p) {
+    Integer seen = (Integer) index.get(p);
+    if (seen != null) return seen.intValue();
+    String name = name(p);
+    boolean opaque = "\"CommandResult\"".equals(name) || "\"ExplainCommand\"".equals(name);
+    scala.collection.Iterator it = p.children().iterator();
+    while (!opaque && it.hasNext()) node((LogicalPlan) it.next()); // children first: CTE definitions, outer sides of subqueries
+    StringBuilder out = new StringBuilder(256).append("{\"n\":").append(name);
+    scala.Product product = (scala.Product) p;
+    String[] names = names(p);
+    for (int i = 0; !opaque && i < product.productArity(); i++) {
+      Object v = product.productElement(i);
+      if (v == null || v == scala.None$.MODULE$ || "output".equals(names[i]) && p.children().isEmpty()) continue;
+      out.append(",").append(quote(names[i])).append(":");
+      value(out, v, 0);
+      if (v instanceof LogicalPlan && ("query".equals(names[i]) || "plan".equals(names[i]))) { // what a command writes, with types
+        out.append(",\"q\":");
+        attributes(out, (LogicalPlan) v);
+      }
+    }
+    if (p.children().isEmpty() || !passing.contains(name)) {
+      out.append(",\"o\":");
+      attributes(out, p);
+    }
+    int at = index.size();
+    index.put(p, Integer.valueOf(at));
+    if (at > 0) nodes.append(",");
+    nodes.append(out).append("}");
+    return at;
+  }
+
+  private void attributes(StringBuilder out, LogicalPlan p) {
+    out.append("[");
+    scala.collection.Iterator attrs = p.output().iterator();
+    boolean first = true;
+    while (attrs.hasNext()) {
+      Attribute a = (Attribute) attrs.next();
+      if (!first) out.append(",");
+      first = false;
+      out.append("[").append(a.exprId().id()).append(",").append(quote(a.name())).append(",").append(quote(a.dataType().catalogString()));
+      out.append(a.metadata().contains("__metadata_col") ? ",1]" : "]"); // a hidden column, such as _file
+    }
+    out.append("]");
+  }
+
+  private void expression(StringBuilder out, Expression e) {
+    if (e instanceof AttributeReference) {
+      AttributeReference a = (AttributeReference) e;
+      out.append("[\"@\",").append(a.exprId().id()).append(",").append(quote(a.name())).append("]");
+      return;
+    }
+    if (e instanceof Literal) { out.append("[\"L\"]"); return; }
+    if (e instanceof Alias) {
+      Alias a = (Alias) e;
+      out.append("[\"=\",").append(a.exprId().id()).append(",").append(quote(a.name())).append(",");
+      expression(out, a.child());
+      out.append("]");
+      return;
+    }
+    if (e instanceof OuterReference) { expression(out, (Expression) ((OuterReference) e).e()); return; } // it calls itself a leaf
+    if (e instanceof Cast && ((Cast) e).child().dataType().equals(((Cast) e).dataType())) { expression(out, ((Cast) e).child()); return; } // inserts before 4.1
+    if (e instanceof GetStructField || e instanceof GetArrayStructFields) { // a field, of a struct or of each struct of an array
+      String field = e instanceof GetStructField ? ((GetStructField) e).extractFieldName() : ((GetArrayStructFields) e).field().name();
+      out.append("[\".\",").append(quote(field)).append(",");
+      expression(out, (Expression) e.children().head());
+      out.append("]");
+      return;
+    }
+    String name = name(e);
+    if (e instanceof GetArrayItem || e instanceof GetMapValue || "\"ElementAt\"".equals(name)) name = "\"[]\"";
+    if (e instanceof PlanExpression && ((PlanExpression) e).plan() instanceof LogicalPlan) {
+      int at = node((LogicalPlan) ((PlanExpression) e).plan());
+      out.append("[\"$\",").append(name).append(",").append(at);
+    } else {
+      out.append("[").append(name);
+      if ("\"DeltaMergeAction\"".equals(name)) { out.append(","); value(out, call(e, "targetColNameParts"), 0); }
+      if (name.endsWith("TableSpec\"")) { out.append(","); value(out, call(e, "location"), 0); out.append(","); value(out, call(e, "provider"), 0); }
+    }
+    scala.collection.Iterator it = e.children().iterator();
+    while (it.hasNext()) { out.append(","); expression(out, (Expression) it.next()); }
+    out.append("]");
+  }
+
+  // ------------------------------------------------------------------ values of fields, and what names a dataset
+  private void value(StringBuilder out, Object o, int depth) {
+    if (o == null || depth > 8) out.append("null");
+    else if (o instanceof Expression) expression(out, (Expression) o);
+    else if (o instanceof LogicalPlan) out.append("{\"#\":").append(node((LogicalPlan) o)).append("}");
+    else if (o instanceof String) out.append(quote(clean((String) o)));
+    else if (o instanceof Boolean || o instanceof Integer || o instanceof Long) out.append(o.toString());
+    else if (o instanceof scala.Option) value(out, ((scala.Option) o).isDefined() ? ((scala.Option) o).get() : null, depth);
+    else if (o instanceof StructType) schema(out, (StructType) o);
+    else if (o instanceof scala.collection.Map) map(out, scala.collection.JavaConverters.mapAsJavaMap((scala.collection.Map) o), depth);
+    else if (o instanceof Map) map(out, (Map) o, depth);
+    else if (o instanceof scala.collection.Seq) {
+      out.append("[");
+      boolean first = true;
+      scala.collection.Iterator it = ((scala.collection.Seq) o).iterator();
+      while (it.hasNext()) { if (!first) out.append(","); first = false; value(out, it.next(), depth + 1); }
+      out.append("]");
+    } else if (o instanceof DataType) out.append(quote(((DataType) o).catalogString()));
+    else if (o instanceof CatalogTable) table(out, (CatalogTable) o);
+    else if (o instanceof TableIdentifier) ident(out, (TableIdentifier) o);
+    else if (o instanceof HadoopFsRelation) {
+      HadoopFsRelation r = (HadoopFsRelation) o;
+      out.append("{\"t\":\"files\",\"format\":").append(name(r.fileFormat())).append(",\"paths\":");
+      value(out, r.location().rootPaths(), depth);
+      out.append("}");
+    } else if (o instanceof FileIndex) value(out, ((FileIndex) o).rootPaths(), depth);
+    else if (o instanceof BaseRelation) relation(out, o, depth);
+    else if (o.getClass().getName().endsWith("Sink")) // a Sink is a Table too, but only its text tells where it writes
+      out.append("{\"t\":\"sink\",\"class\":").append(name(o)).append(",\"text\":").append(quote(String.valueOf(o))).append("}");
+    else if (o instanceof Table) v2(out, (Table) o, depth);
+    else if (o instanceof CatalogPlugin) out.append("{\"t\":\"catalog\",\"name\":").append(quote(((CatalogPlugin) o).name())).append(",\"class\":").append(quote(o.getClass().getName())).append("}");
+    else if (o instanceof Identifier) {
+      out.append("{\"t\":\"ident\",\"id\":[");
+      String[] ns = ((Identifier) o).namespace();
+      for (int i = 0; i < ns.length; i++) out.append(quote(ns[i])).append(",");
+      out.append(quote(((Identifier) o).name())).append("]}");
+    } else if (o instanceof RDD) rdd(out, (RDD) o);
+    else if (o instanceof Path || o instanceof java.net.URI || o instanceof JoinType || o instanceof Enum) out.append(quote(o.toString()));
+    else if (o instanceof org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat) value(out, ((org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat) o).locationUri(), depth);
+    else out.append(quote(o.getClass().getName()));
+  }
+
+  private void map(StringBuilder out, Map m, int depth) {
+    out.append("{");
+    boolean first = true;
+    java.util.Iterator it = m.entrySet().iterator();
+    while (it.hasNext()) {
+      Map.Entry e = (Map.Entry) it.next();
+      if (!(e.getKey() instanceof String)) continue;
+      String k = (String) e.getKey();
+      if (!first) out.append(",");
+      first = false;
+      out.append(quote(k)).append(":");
+      String l = k.toLowerCase();
+      if (l.indexOf("password") >= 0 || l.indexOf("secret") >= 0 || l.indexOf("token") >= 0 || l.indexOf("credential") >= 0 || l.endsWith("key")) out.append("\"***\"");
+      else value(out, e.getValue(), depth + 1);
+    }
+    out.append("}");
+  }
+
+  private void schema(StringBuilder out, StructType s) {
+    StructField[] fs = s.fields();
+    out.append("[");
+    for (int i = 0; i < fs.length; i++) {
+      if (i > 0) out.append(",");
+      out.append("[").append(quote(fs[i].name())).append(",").append(quote(fs[i].dataType().catalogString())).append("]");
+    }
+    out.append("]");
+  }
+
+  private void ident(StringBuilder out, TableIdentifier id) {
+    out.append("{\"t\":\"ident\",\"id\":[");
+    Object catalog = call(id, "catalog");
+    if (catalog instanceof scala.Option && ((scala.Option) catalog).isDefined()) out.append(quote((String) ((scala.Option) catalog).get())).append(",");
+    if (id.database().isDefined()) out.append(quote((String) id.database().get())).append(",");
+    out.append(quote(id.table())).append("]}");
+  }
+
+  private void table(StringBuilder out, CatalogTable t) {
+    out.append("{\"t\":\"table\",\"ident\":");
+    ident(out, t.identifier());
+    String where = null;
+    if (t.storage().locationUri().isDefined()) where = String.valueOf(t.storage().locationUri().get());
+    else try { // a live call: where the catalog will put a table that does not exist yet
+      where = String.valueOf(current.sparkSession().sessionState().catalog().defaultTablePath(t.identifier()));
+    } catch (Throwable x) { /* a view, or no such database */ }
+    out.append(",\"location\":").append(quote(where)).append(",\"type\":").append(quote(t.tableType().name())).append(",\"provider\":");
+    value(out, t.provider(), 0);
+    out.append(",\"schema\":");
+    schema(out, t.schema());
+    out.append("}");
+  }
+
+  private void relation(StringBuilder out, Object o, int depth) {
+    out.append("{\"t\":\"relation\",\"class\":").append(name(o));
+    Object options = call(o, "jdbcOptions");
+    if (options != null) { out.append(",\"options\":"); value(out, call(options, "parameters"), depth); }
+    else {
+      options = field(o, "sourceOptions"); // Kafka
+      if (options != null) { out.append(",\"options\":"); value(out, options, depth); }
+      options = field(o, "strategy");
+      if (options != null) out.append(",\"strategy\":").append(quote(String.valueOf(options)));
+    }
+    out.append("}");
+  }
+
+  private void v2(StringBuilder out, Table t, int depth) {
+    if (t.getClass().getName().endsWith("RowLevelOperationTable")) { v2(out, (Table) call(t, "table"), depth); return; } // a wrapper without properties
+    out.append("{\"t\":\"v2\",\"class\":").append(name(t)).append(",\"name\":");
+    try { out.append(quote(t.name())); } catch (Throwable x) { out.append("null"); }
+    Object v = call(t, "paths"); // file tables
+    if (v != null) { out.append(",\"paths\":"); value(out, v, depth); }
+    v = call(t, "path"); // Delta
+    if (v instanceof Path) out.append(",\"location\":").append(quote(v.toString()));
+    v = call(t, "options");
+    if (v instanceof Map) { out.append(",\"options\":"); map(out, (Map) v, depth); }
+    try { out.append(",\"properties\":"); map(out, t.properties(), depth); } catch (Throwable x) { out.append("{}"); }
+    out.append("}");
+  }
+
+  // ------------------------------------------------------------------ RDDs: the files at the bottom of the dependencies
+  private void rdd(StringBuilder out, RDD top) {
+    out.append("{\"t\":\"rdd\",\"id\":").append(top.id()).append(",\"sources\":[");
+    HashSet seen = new HashSet();
+    java.util.ArrayDeque todo = new java.util.ArrayDeque();
+    todo.add(top);
+    boolean any = false;
+    while (!todo.isEmpty() && seen.size() < 1000) {
+      RDD r = (RDD) todo.poll();
+      if (!seen.add(Integer.valueOf(r.id()))) continue;
+      LinkedHashSet paths = new LinkedHashSet();
+      StructType read = null;
+      String columns = null;
+      if (r instanceof HadoopRDD) {
+        Path[] ps = FileInputFormat.getInputPaths((org.apache.hadoop.mapred.JobConf) ((HadoopRDD) r).getJobConf());
+        for (int i = 0; i < ps.length; i++) paths.add(ps[i].toString());
+      } else if (r instanceof NewHadoopRDD) {
+        String dirs = ((NewHadoopRDD) r).getConf().get("mapreduce.input.fileinputformat.inputdir");
+        if (dirs != null) paths.add(dirs);
+      } else if (r instanceof FileScanRDD) {
+        read = scanned(r);
+        int n = 0;
+        scala.collection.Iterator it = ((FileScanRDD) r).filePartitions().iterator();
+        while (it.hasNext() && n < FILES) {
+          PartitionedFile[] fs = ((FilePartition) it.next()).files();
+          for (int i = 0; i < fs.length && n < FILES; i++, n++) paths.add(String.valueOf(new Path(String.valueOf(fs[i].filePath())).getParent()));
+        }
+      }
+      else if (r.getClass().getName().endsWith("DataSourceRDD") && r.partitions().length > 0) { // v2 scan: Iceberg's partitions know their table
+        Object inner = call(r.partitions()[0], "inputPartitions");
+        if (inner instanceof scala.collection.Seq && !((scala.collection.Seq) inner).isEmpty()) {
+          Object part = ((scala.collection.Seq) inner).head();
+          Object where = call(call(part, "table"), "location");
+          if (where instanceof String) paths.add(where);
+          Object text = field(part, "expectedSchemaString");
+          if (text instanceof String) columns = (String) text;
+        }
+      }
+      if (!paths.isEmpty()) {
+        if (any) out.append(",");
+        any = true;
+        out.append("{\"class\":").append(name(r)).append(",\"paths\":[");
+        java.util.Iterator ps = paths.iterator();
+        boolean first = true;
+        while (ps.hasNext()) { if (!first) out.append(","); first = false; out.append(quote((String) ps.next())); }
+        out.append("]");
+        if (read != null) { out.append(",\"schema\":"); schema(out, read); }
+        else if (columns != null) out.append(",\"columns\":").append(columns); // Iceberg's own JSON
+        out.append("}");
+      }
+      scala.collection.Iterator deps = r.dependencies().iterator();
+      while (deps.hasNext()) todo.add(((org.apache.spark.Dependency) deps.next()).rdd());
+    }
+    out.append("]}");
+  }
+
+  private StructType scanned(Object scan) {
+    Field[] fs = scan.getClass().getDeclaredFields();
+    for (int i = 0; i < fs.length; i++) {
+      try {
+        if (fs[i].getType() == StructType.class) { fs[i].setAccessible(true); return (StructType) fs[i].get(scan); }
+      } catch (Throwable t) { /* next */ }
+    }
+    return null;
+  }
+
+  /** The directory a job's closure commits to: RDD.saveAs... captures its committer. */
+  private String target(Object closure) {
+    try {
+      Method m = closure.getClass().getDeclaredMethod("writeReplace", new Class[0]);
+      m.setAccessible(true);
+      java.lang.invoke.SerializedLambda l = (java.lang.invoke.SerializedLambda) m.invoke(closure, new Object[0]);
+      for (int i = 0; i < l.getCapturedArgCount(); i++) {
+        Object arg = l.getCapturedArg(i);
+        if (arg == null || arg.getClass().getName().indexOf("CommitProtocol") < 0) continue;
+        Object path = field(arg, "path");
+        if (path == null) path = field(arg, "org$apache$spark$internal$io$HadoopMapReduceCommitProtocol$$path");
+        if (path instanceof String) return (String) path;
+      }
+    } catch (Throwable t) { /* not such a closure */ }
+    return null;
+  }
+
+  // ------------------------------------------------------------------ reflection
+  private static Object call(Object o, String method) {
+    if (o == null) return null;
+    try { Method m = o.getClass().getMethod(method, new Class[0]); m.setAccessible(true); return m.invoke(o, new Object[0]); } catch (Throwable t) { return null; }
+  }
+  private static Object field(Object o, String name) {
+    Class c = o.getClass();
+    while (c != null) {
+      try { Field f = c.getDeclaredField(name); f.setAccessible(true); return f.get(o); } catch (Throwable t) { c = c.getSuperclass(); }
+    }
+    return null;
+  }
+
+  private String name(Object o) {
+    String s = (String) simple.get(o.getClass());
+    if (s == null) {
+      s = o.getClass().getName();
+      int cut = Math.max(s.lastIndexOf('.'), s.endsWith("$") ? s.lastIndexOf('$', s.length() - 2) : s.lastIndexOf('$'));
+      s = quote(s.substring(cut + 1));
+      simple.put(o.getClass(), s);
+    }
+    return s;
+  }
+
+  /** Names of the fields of a case class: Scala 2.13 tells; for 2.12 the parameters of the constructor (fields are not in order). */
+  private String[] names(Object o) {
+    String[] ns = (String[]) fields.get(o.getClass());
+    if (ns != null) return ns;
+    int n = ((scala.Product) o).productArity();
+    ns = new String[n];
+    try {
+      Method m = scala.Product.class.getMethod("productElementName", new Class[] {Integer.TYPE});
+      for (int i = 0; i < n; i++) ns[i] = (String) m.invoke(o, new Object[] {Integer.valueOf(i)});
+    } catch (NoSuchMethodException old) {
+      java.lang.reflect.Constructor[] cs = o.getClass().getConstructors();
+      for (int k = 0; k < cs.length; k++) {
+        java.lang.reflect.Parameter[] ps = cs[k].getParameters();
+        if (ps.length < n) continue;
+        for (int i = 0; i < n; i++) ns[i] = ps[i].getName();
+      }
+      for (int i = 0; i < n; i++) if (ns[i] == null) ns[i] = "_" + i;
+    } catch (Throwable t) { for (int i = 0; i < n; i++) ns[i] = "_" + i; }
+    fields.put(o.getClass(), ns);
+    return ns;
+  }
+
+  /** No secret leaves the JVM: user info of urls, and parameters that look like one. */
+  private static String clean(String s) {
+    if (s == null || s.indexOf(':') < 0 && s.indexOf('=') < 0) return s;
+    return USERINFO.matcher(PARAMETER.matcher(s).replaceAll("$1***")).replaceAll("//");
+  }
+  private static final java.util.regex.Pattern USERINFO = java.util.regex.Pattern.compile("//[^/@\\s'\"]*@");
+  private static final java.util.regex.Pattern PARAMETER = java.util.regex.Pattern.compile(
+    "(?i)((?:password|passwd|pwd|secret|token|signature|sig|api[_-]?key|access[_-]?key|credential)[\\w.-]*\\s*[=:]\\s*)[^&;,\\s)'\"]+");
+
+  private static String quote(String s) {
+    if (s == null) return "null";
+    StringBuilder out = new StringBuilder(s.length() + 16).append('"');
+    for (int i = 0; i < s.length(); i++) {
+      char c = s.charAt(i);
+      if (c == '"' || c == '\\') out.append('\\').append(c);
+      else if (c < 32) out.append(String.format("\\u%04x", new Object[] {Integer.valueOf((int) c)}));
+      else out.append(c);
+    }
+    return out.append('"').toString();
+  }
+}

@@ -1,0 +1,232 @@
+"""capture.spark.runs: a record of the probe, and what earlier records taught -> OpenLineage events. Pure.
+
+One run per user action: executions that another one started fold into it. A streaming query is one run over all its
+micro-batches. The same record always gives the same run id, so two readers of one application tell the same story.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from headwater.capture.spark import facets, names
+from headwater.capture.spark.columns import Plan, Schema
+from headwater.capture.spark.deps import NONE
+from headwater.capture.spark.names import Named, Naming
+from headwater.capture.spark.state import Event, Execution, Record, State, Stream
+from headwater.capture.spark.telling import event, finished, folded, run_id, streamed
+from headwater.capture.spark.writes import Effect, Output, effect
+from headwater.naming import Identity
+
+_WRITERS = re.compile(
+    r"DataWritingCommandExec|(Append|Overwrite|Replace|Write|Delta|CreateTableAsSelect|AtomicCreate).*Exec$"
+)
+_STREAM = re.compile(r"runId = ([0-9a-f-]{36})\s+batch = (\w+)")
+_REMEMBERED = 100_000
+
+
+def interpret(record: Record, state: State) -> list[Event]:
+    """The events that follow from a record; a kind nobody knows gives none."""
+    do = _HANDLERS.get(record["kind"])
+    return do(record, state) if do else []
+
+
+def _app_start(r: Record, s: State) -> list[Event]:
+    return [event(s, "START", r["time"], s.run, s.app, "APPLICATION", "NONE")]
+
+
+def _app_end(r: Record, s: State) -> list[Event]:
+    open_runs = [x for x in s.executions.values() if x.told and x.id == x.root]
+    left = [finished(s, x, r["time"], None, "ABORT") for x in open_runs]
+    left += [streamed(s, x, r["time"], "ABORT") for x in s.streams.values() if not x.ended]
+    s.executions.clear()
+    s.streams.clear()
+    kind = "FAIL" if r.get("error") else "COMPLETE"
+    return [*left, event(s, kind, r["time"], s.run, s.app, "APPLICATION", "NONE", error=r.get("error"))]
+
+
+def _start(r: Record, s: State) -> list[Event]:
+    x = Execution(
+        r["id"], r["root"] if "root" in r else r["id"], r["time"], r.get("description", ""), r.get("sql")
+    )
+    s.executions[x.id] = x
+    if "plan" in r:
+        _understand(r["plan"], x, s)
+    if x.root != x.id and x.root in s.executions:
+        s.executions[x.root].nested.append(x)
+        return []
+    x.root = x.id
+    found = _STREAM.search(x.description)
+    if found:
+        x.stream = found.group(1)
+        _stream_of(s, x.stream, x.start)
+        return []
+    if x.effect and (x.effect.inputs or x.effect.outputs):
+        x.told = True
+        return [finished(s, x, x.start, None, "START")]
+    return []
+
+
+def _end(r: Record, s: State) -> list[Event]:
+    x = s.executions.pop(r["id"], None) or Execution(r["id"], r["id"], r["time"])
+    if "plan" in r:
+        _understand(r["plan"], x, s)
+    x.counts = _counted(r)
+    x.scans = [each for each in r.get("metrics", []) if len(each) > 4]
+    error = r.get("error")
+    if x.root != x.id:
+        return []  # folded into its root
+    if error:
+        s.errors = [*s.errors[-20:], _first_line(error)]
+    if x.stream is not None:
+        return _batch(r, x, s)
+    has = [each for each in (x, *x.nested) if each.effect and (each.effect.inputs or each.effect.outputs)]
+    if not has and not error:
+        return []
+    out = [] if x.told else [finished(s, x, x.start, None, "START")]
+    return [*out, finished(s, x, r["time"], error, "FAIL" if error else "COMPLETE")]
+
+
+def _counted(r: Record) -> tuple[int | None, int | None, int | None]:
+    """Rows, bytes and files written: the first write node of the plan, else what the stages wrote."""
+    for each in r.get("metrics", []):
+        if _WRITERS.search(each[0]):
+            return each[1], each[3] if len(each) > 3 else None, each[2] if len(each) > 2 else None
+    if "written" in r:
+        return r["written"][0], r["written"][1], None
+    return None, None, None
+
+
+def _batch(r: Record, x: Execution, s: State) -> list[Event]:
+    """A micro-batch has ended: the stream goes on, and we know what it reads and writes."""
+    stream = _stream_of(s, x.stream or "", x.start)
+    inputs, outputs = folded(x)
+    stream.inputs.update(inputs)
+    stream.outputs.update({out.named.identity: out for out in outputs})
+    if x.effect and x.effect.command:
+        stream.command = x.effect.command
+    return [streamed(s, stream, r["time"], "RUNNING")] if not stream.ended and not r.get("error") else []
+
+
+def _stream_of(s: State, run: str, at: int) -> Stream:
+    if run not in s.streams:
+        s.streams[run] = Stream(run_id(s, f"stream{run}", at), at)
+    return s.streams[run]
+
+
+def _stream_start(r: Record, s: State) -> list[Event]:
+    stream = _stream_of(s, r["run"], r["time"])
+    stream.name, stream.query = r.get("name"), r.get("query")
+    return [streamed(s, stream, stream.start, "START")]
+
+
+def _stream_progress(r: Record, s: State) -> list[Event]:
+    stream = _stream_of(s, r["run"], r["time"])
+    if stream.ended or (not stream.outputs and not stream.inputs):
+        return []
+    progress = r.get("progress") or {}
+    told = facets.facet(
+        "headwater_stream",
+        queryId=r.get("query"),
+        queryRunId=r["run"],
+        batchId=progress.get("batchId"),
+        inputRows=progress.get("numInputRows"),
+        sources=[
+            {k: each.get(k) for k in ("description", "startOffset", "endOffset", "numInputRows")}
+            for each in progress.get("sources", [])
+        ],
+        sink={k: v for k, v in (progress.get("sink") or {}).items() if k in ("description", "numOutputRows")},
+    )
+    return [streamed(s, stream, r["time"], "RUNNING", {"headwater_stream": told})]
+
+
+def _stream_end(r: Record, s: State) -> list[Event]:
+    stream = _stream_of(s, r["run"], r["time"])
+    if stream.ended:
+        return []
+    stream.ended = True
+    error = r.get("error")
+    out = [streamed(s, stream, r["time"], "FAIL" if error else "COMPLETE", error=error)]
+    if error:
+        s.errors = [*s.errors[-20:], _first_line(error)]
+    s.streams.pop(r["run"], None)
+    return out
+
+
+def _job_start(r: Record, s: State) -> list[Event]:
+    """A job outside SQL: files under its RDD, the directory it commits to."""
+    inputs: dict[Identity, Schema] = {}
+    for source in r.get("rdd", {}).get("sources", []):
+        for identity in names.under_rdd(source):
+            s.named.setdefault(identity, Named(identity))
+            inputs[identity] = names.read_of(source)
+    outputs = [Output(names.path(r["path"]))] if r.get("path") else []
+    if not inputs and not outputs:
+        return []
+    number = -1 - r["id"]
+    x = s.jobs[r["id"]] = Execution(
+        number, number, r["time"], effect=Effect("rdd", inputs, outputs), told=True
+    )
+    return [finished(s, x, x.start, None, "START")]
+
+
+def _job_end(r: Record, s: State) -> list[Event]:
+    x = s.jobs.pop(r["id"], None)
+    if x is None:
+        return []
+    x.counts = _counted(r)
+    return [finished(s, x, r["time"], r.get("error"), "FAIL" if r.get("error") else "COMPLETE")]
+
+
+def _refused(r: Record, s: State) -> list[Event]:
+    """An error that reached the driver program; one that an execution has told already is not told twice."""
+    if _first_line(r["error"]) in s.errors:
+        return []
+    run = run_id(s, f"refused{r['time']}{r['error']}", r["time"])
+    name = f"{s.app}.{facets.normalized(r.get('command', 'sql'))}"
+    told = {"sql": facets.sql(r["sql"])} if r.get("sql") else {}
+    return [
+        event(
+            s,
+            kind,
+            r["time"],
+            run,
+            name,
+            "SQL_JOB",
+            "BATCH",
+            error=r["error"] if kind == "FAIL" else None,
+            job_facets=told,
+        )
+        for kind in ("START", "FAIL")
+    ]
+
+
+_HANDLERS: dict[str, Callable[[Record, State], list[Event]]] = {
+    "app_start": _app_start,
+    "app_end": _app_end,
+    "start": _start,
+    "end": _end,
+    "job_start": _job_start,
+    "job_end": _job_end,
+    "refused": _refused,
+    "stream_start": _stream_start,
+    "stream_progress": _stream_progress,
+    "stream_end": _stream_end,
+}
+
+
+def _understand(nodes: list[names.Node], x: Execution, s: State) -> None:
+    x.effect = effect(Plan(nodes, s.sources, s.named, s.registry, Naming(s.conf)))
+    rel = x.effect.gives
+    if rel is not None:
+        for number, _ in rel.outs:
+            s.registry[number] = (rel.env.get(number, NONE), rel.rows, rel.inputs)
+            s.registry.move_to_end(number)
+        while len(s.registry) > _REMEMBERED:
+            s.registry.popitem(last=False)
+
+
+def _first_line(text: str) -> str:
+    return (
+        re.sub(r"^[\w.$]+(Exception|Error): ", "", text.strip()).split("\n", 1)[0].split(" SQLSTATE")[0][:200]
+    )

@@ -1,0 +1,75 @@
+"""capture.spark.state: nothing -> what was learnt from the records of one application."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headwater.capture.spark.columns import Given, Schema
+from headwater.capture.spark.deps import Sources
+from headwater.capture.spark.names import Named
+from headwater.capture.spark.writes import Effect, Output
+from headwater.naming import Identity
+
+Record = dict[str, Any]
+"""What the probe wrote down."""
+Event = dict[str, Any]
+"""An OpenLineage event."""
+Counts = tuple[int | None, int | None, int | None]
+"""Rows, bytes, files."""
+
+
+@dataclass(slots=True)
+class Execution:
+    """One SQL execution, or one job outside SQL."""
+
+    id: int
+    root: int
+    start: int
+    description: str = ""
+    sql: str | None = None
+    effect: Effect | None = None
+    nested: list[Execution] = field(default_factory=list)
+    counts: tuple[int | None, int | None, int | None] = (None, None, None)
+    scans: list[Any] = field(default_factory=list)
+    told: bool = False
+    stream: str | None = None
+
+
+@dataclass(slots=True)
+class Stream:
+    """One streaming query: all its micro-batches are one run."""
+
+    run: str
+    start: int
+    name: str | None = None
+    query: str | None = None
+    inputs: dict[Identity, Schema] = field(default_factory=dict)
+    outputs: dict[Identity, Output] = field(default_factory=dict)
+    command: str = "stream"
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class State:
+    """What was learnt from the records of one application."""
+
+    namespace: str
+    app: str
+    run: str
+    """The run id of the application."""
+    version: str = ""
+    """Of Spark."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    parent: Mapping[str, str] | None = None
+    """The run that started the application: run, namespace, name."""
+    root: Mapping[str, str] | None = None
+    sources: Sources = field(default_factory=Sources)
+    named: dict[Identity, Named] = field(default_factory=dict)
+    registry: OrderedDict[int, Given] = field(default_factory=OrderedDict)
+    executions: dict[int, Execution] = field(default_factory=dict)
+    jobs: dict[int, Execution] = field(default_factory=dict)
+    streams: dict[str, Stream] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)

@@ -1,0 +1,178 @@
+"""capture.spark.telling: an execution or a stream, and its state -> an OpenLineage event."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from typing import Any
+
+from headwater.capture.spark import facets, names
+from headwater.capture.spark.columns import Schema
+from headwater.capture.spark.state import Event, Execution, State, Stream
+from headwater.capture.spark.writes import Effect, Output
+from headwater.event import SPEC
+from headwater.naming import Identity
+
+
+def folded(x: Execution) -> tuple[dict[Identity, Schema], list[Output]]:
+    """A root that names its outputs is believed; what it started then only counts, and tells where the table lies."""
+    own = x.effect or Effect("")
+    counted = [each.counts for each in (x, *x.nested) if each.counts[0] is not None]
+    if own.outputs:
+        inner = [out for each in x.nested if each.effect for out in each.effect.outputs]
+        best = next(
+            (counts for counts in counted if counts[0]), counted[0] if counted else (None, None, None)
+        )
+        for out in own.outputs:
+            out.counts = best
+            for other in inner:
+                if other.named.identity != out.named.identity and set(other.named.symlinks) & set(
+                    out.named.symlinks
+                ):
+                    out.named = other.named
+        return own.inputs, own.outputs
+    inputs, outputs = dict(own.inputs), []
+    for each in x.nested:
+        if each.effect:
+            inputs.update(each.effect.inputs)
+            for out in each.effect.outputs:
+                out.counts = each.counts
+                outputs.append(out)
+    return inputs, outputs
+
+
+def run_id(s: State, key: str, ms: int) -> str:
+    """A UUIDv7 whose random part is a digest: the same record gives the same run."""
+    digest = int.from_bytes(hashlib.sha256(f"{s.run}{key}".encode()).digest()[:10], "big")
+    number = (
+        (ms & (1 << 48) - 1) << 80 | 7 << 76 | (digest >> 68 & 0xFFF) << 64 | 2 << 62 | digest & (1 << 62) - 1
+    )
+    return str(uuid.UUID(int=number))
+
+
+def job_name(s: State, command: str, outputs: list[Output]) -> str:
+    """`{app}.{command}.{table or directory}`, as the JVM agent names jobs."""
+    suffix = ""
+    if outputs:
+        named = outputs[0].named
+        table = next((name for _, name, kind in named.symlinks if kind == "TABLE"), None)
+        parts = table.split(".")[-2:] if table else re.split(r"[/.]", named.identity.name.strip("/"))[-2:]
+        suffix = "." + "_".join(facets.normalized(part) for part in parts if part)
+    return f"{s.app}.{facets.normalized(command)}{suffix}"
+
+
+def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> Event:
+    """An event of an execution with all that it started; `kind` START tells names and schemas, an end everything."""
+    inputs, outputs = folded(x)
+    whole = kind != "START"
+    command = x.effect.command if x.effect and x.effect.command else "execution"
+    told: dict[str, Any] = {"sql": facets.sql(x.sql)} if x.sql else {}
+    run_facets: dict[str, Any] = {}
+    unknown = sorted({name for each in (x, *x.nested) if each.effect for name in each.effect.unknown})
+    if unknown:
+        run_facets["headwater_unknown"] = facets.facet("headwater_unknown", nodes=unknown)
+    return event(
+        s,
+        kind,
+        ms,
+        run_id(s, str(x.id), x.start),
+        job_name(s, command, outputs),
+        "SQL_JOB" if x.id >= 0 else "RDD_JOB",
+        "BATCH",
+        [
+            facets.read(identity, schema, s.named.get(identity), scanned(x, identity) if whole else None)
+            for identity, schema in inputs.items()
+        ],
+        [facets.written(out, s.sources, whole=whole) for out in outputs],
+        error=error,
+        job_facets=told,
+        run_facets=run_facets,
+    )
+
+
+def scanned(x: Execution, identity: Identity) -> tuple[int | None, ...] | None:
+    """What scans of this dataset read, where each scan says what it scanned."""
+    found: tuple[Any, ...] | None = None
+    for each in (one for execution in (x, *x.nested) for one in execution.scans):
+        where = each[4]
+        paths = (
+            where
+            if isinstance(where, list)
+            else [(where or {}).get("location") or (where or {}).get("properties", {}).get("location")]
+        )
+        if any(
+            isinstance(p, str) and names.path(names.above_partitions(p)).identity == identity for p in paths
+        ):
+            rows, files, size = each[1], each[2], each[3]
+            found = (
+                (rows, size, files)
+                if found is None
+                else tuple((a or 0) + (b or 0) for a, b in zip(found, (rows, size, files), strict=True))
+            )
+    return found
+
+
+def streamed(
+    s: State,
+    x: Stream,
+    ms: int,
+    kind: str,
+    run_facets: dict[str, Any] | None = None,
+    error: str | None = None,
+) -> Event:
+    """An event of a streaming query: a whole snapshot each time, so that no consumer takes a gap for an end."""
+    outputs = list(x.outputs.values())
+    name = facets.normalized(x.name) if x.name else facets.normalized(x.command)
+    job = job_name(s, name, outputs) if x.name is None else f"{s.app}.{name}"
+    return event(
+        s, kind, ms, x.run, job, "SQL_JOB", "STREAMING",
+        [facets.read(identity, schema, s.named.get(identity), None) for identity, schema in x.inputs.items()],
+        [facets.written(out, s.sources, whole=kind != "START") for out in outputs],
+        error=error, run_facets=run_facets,
+    )  # fmt: skip
+
+
+def event(
+    s: State,
+    kind: str,
+    ms: int,
+    run: str,
+    job: str,
+    job_type: str,
+    processing: str,
+    inputs: list[dict[str, Any]] | None = None,
+    outputs: list[dict[str, Any]] | None = None,
+    *,
+    error: str | None = None,
+    job_facets: dict[str, Any] | None = None,
+    run_facets: dict[str, Any] | None = None,
+) -> Event:
+    """An event with the facets that every run and job of the application has."""
+    told: dict[str, Any] = {
+        "processing_engine": facets.facet("processing_engine", name="spark", version=s.version or "unknown")
+    }
+    if run != s.run:
+        root = s.root or s.parent or {"run": s.run, "namespace": s.namespace, "name": s.app}
+        told["parent"] = facets.parent(s.run, s.namespace, s.app, root)
+    elif s.parent:
+        told["parent"] = facets.parent(
+            s.parent["run"], s.parent["namespace"], s.parent["name"], s.root or s.parent
+        )
+    if error:
+        told["errorMessage"] = facets.error_message(error)
+    told.update(run_facets or {})
+    return {
+        "eventType": kind,
+        "eventTime": facets.stamp(ms),
+        "producer": facets.PRODUCER,
+        "schemaURL": f"{SPEC}#/$defs/RunEvent",
+        "run": {"runId": run, "facets": told},
+        "job": {
+            "namespace": s.namespace,
+            "name": job,
+            "facets": {"jobType": facets.job_type(job_type, processing), **(job_facets or {})},
+        },
+        "inputs": inputs or [],
+        "outputs": outputs or [],
+    }
