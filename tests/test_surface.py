@@ -18,6 +18,7 @@ ASK = "--store --url --json"
 COMMANDS = {
     "headwater": "--version",
     "headwater serve": "--store --host --port --base-path --read-only",
+    "headwater run": "COMMAND --transport --replace-agents",
     "headwater ingest": f"FILES {ASK}",
     "headwater search": f"TEXT --type --limit {ASK}",
     "headwater show": f"NODE --at {ASK}",

@@ -13,7 +13,19 @@ import typer
 
 from headwater.errors import HeadwaterError
 
-COMMANDS = ("serve", "ingest", "search", "show", "graph", "store", "aliases", "config", "doctor", "demo")
+COMMANDS = (
+    "serve",
+    "run",
+    "ingest",
+    "search",
+    "show",
+    "graph",
+    "store",
+    "aliases",
+    "config",
+    "doctor",
+    "demo",
+)
 """In the order in which help lists them."""
 
 

@@ -8,80 +8,36 @@ from all of that: coarse, never silent; its class is noted in `unknown`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from headwater.capture.spark.deps import (
     CONDITIONAL,
     FILTER,
     GROUP_BY,
-    IDENTITY,
     JOIN,
     NONE,
-    OPEN,
     SORT,
-    TRANSFORMATION,
     Deps,
-    Sources,
     indirect,
     transformed,
     union,
 )
 from headwater.capture.spark.expressions import Env, Expression, Reader
-from headwater.capture.spark.names import Named, Naming, Node, jdbc_table, leaf, read_of, under_rdd
-from headwater.capture.spark.sqltext import parse
-from headwater.naming import Identity
-
-Schema = list[tuple[str, str]]
-Attributes = list[tuple[int, str]]
-Given = tuple[Deps, Deps, dict[Identity, Schema]]
-"""What an attribute of an earlier plan came from, what decided on its rows, and what was read."""
-
-
-class Rel:
-    """What a node gives to its parent."""
-
-    __slots__ = ("env", "inputs", "outs", "rows")
-
-    def __init__(
-        self, outs: Attributes, env: dict[int, Deps], rows: Deps, inputs: dict[Identity, Schema]
-    ) -> None:
-        self.outs, self.env, self.rows, self.inputs = outs, env, rows, inputs
-
-    def columns(self) -> list[Deps]:
-        """What each attribute comes from, in their order."""
-        return [self.env.get(number, NONE) for number, _ in self.outs]
-
-
-def refs(value: Any) -> list[int]:
-    """The nodes that a field refers to."""
-    if isinstance(value, dict):
-        return [value["#"]] if "#" in value else []
-    return [v["#"] for v in value if isinstance(v, dict) and "#" in v] if isinstance(value, list) else []
-
-
-def attributes(node: Node, field: str = "o") -> Attributes:
-    """The attributes that a node lists."""
-    return [(each[0], each[1]) for each in node.get(field) or []]
+from headwater.capture.spark.leaves import leaf_rel
+from headwater.capture.spark.names import Node
+from headwater.capture.spark.relation import Attributes, Ground, Rel, attributes, refs
 
 
 class Plan:
     """A plan, understood node by node."""
 
-    def __init__(
-        self,
-        nodes: list[Node],
-        sources: Sources,
-        named: dict[Identity, Named],
-        registry: dict[int, Given],
-        naming: Naming,
-    ) -> None:
-        self.nodes, self.sources, self.named, self.naming = nodes, sources, named, naming
-        self._registry = registry
+    def __init__(self, nodes: list[Node], ground: Ground) -> None:
+        self.nodes, self.ground = nodes, ground
+        self.naming, self.named = ground.naming, ground.named
         self.unknown: set[str] = set()
         self.seen: dict[int, Deps] = {}
         self.subqueries: list[Rel] = []
         self.rels: list[Rel] = []
-        self._reader = Reader(sources, self.seen, self._subquery)
+        self._reader = Reader(ground.sources, self.seen, self._subquery)
         self._cte: dict[int, Rel] = {}
         self._loops = {n["id"]: n["anchor"]["#"] for n in nodes if n["n"] == "UnionLoop"}
         for node in nodes:
@@ -122,6 +78,8 @@ class Plan:
             if e[0] in ("@", "="):
                 outs.append((e[1], e[2]))
                 env[e[1]] = self.deps(e if e[0] == "@" else e[3], c.env)
+                if e[0] == "=" and e[3][0] == "{}":
+                    self._reader.structs[e[1]] = (e[3], c.env)
         return outs, env
 
     def _project(self, n: Node) -> Rel:
@@ -165,6 +123,12 @@ class Plan:
             return {
                 **dict.fromkeys((number for number, _ in outs), transformed(whole)),
                 **dict.fromkeys((number for number, _ in values), whole),
+            }
+        if e[0] == "Stack" and outs:  # by position: each row takes as many values as there are columns
+            per = [kids[1 + at :: len(outs)] for at in range(len(outs))]
+            return {
+                number: transformed(union(self.deps(k, env) for k in values))
+                for (number, _), values in zip(outs, per, strict=True)
             }
         return dict.fromkeys((number for number, _ in outs), transformed(self.deps(e, env)))
 
@@ -270,7 +234,7 @@ class Plan:
     def _other(self, n: Node) -> Rel:
         kids = [self.rels[at] for field, value in n.items() if field not in ("o", "q") for at in refs(value)]
         if not kids:
-            return self._leaf(n)
+            return leaf_rel(self.ground, n)
         one = kids[0]
         if len(kids) > 1:
             env = {number: d for k in kids for number, d in k.env.items()}
@@ -286,61 +250,6 @@ class Plan:
         everything = transformed(union(one.columns()))
         new = {number: everything for number, _ in outs if number not in one.env}
         return Rel(outs, {**one.env, **new}, one.rows, one.inputs)
-
-    def _leaf(self, n: Node) -> Rel:
-        listed = n.get("o") or []
-        outs = attributes(n)
-        if n["n"] in ("LogicalRDD", "ExternalRDD"):
-            return self._rdd(n, outs)
-        found, query = leaf(self.naming, n)
-        if query is not None:
-            return self._query(n, outs, query)
-        shown = [each for each in listed if len(each) == 3]  # hidden metadata columns are nobody's source
-        env = {
-            each[0]: {self.sources.of(f.identity, each[1]): IDENTITY | OPEN for f in found} for each in shown
-        }
-        for each in found:
-            self.named[each.identity] = each
-        schema = [(each[1], each[2]) for each in shown]
-        return Rel(outs, env, NONE, {each.identity: schema for each in found})
-
-    def _rdd(self, n: Node, outs: Attributes) -> Rel:
-        """Checkpoint and foreachBatch keep attribute ids: they were registered; else the files under it, all to all."""
-        known = [self._registry[number] for number, _ in outs if number in self._registry]
-        if known and len(known) == len(outs):
-            inputs = {d: s for each in known for d, s in each[2].items()}
-            env = {number: self._registry[number][0] for number, _ in outs}
-            return Rel(outs, env, union(each[1] for each in known), inputs)
-        everything: Deps = {}
-        inputs = {}
-        for source in (n.get("rdd") or {}).get("sources", []):
-            for dataset in under_rdd(source):
-                self.named.setdefault(dataset, Named(dataset))
-                inputs[dataset] = read_of(source)
-                everything.update(
-                    {self.sources.of(dataset, c): TRANSFORMATION | OPEN for c, _ in inputs[dataset]}
-                )
-        return Rel(outs, dict.fromkeys((number for number, _ in outs), everything), NONE, inputs)
-
-    def _query(self, n: Node, outs: Attributes, query: str) -> Rel:
-        """A query that another database answers."""
-        options = n["relation"].get("options") or {}
-        parsed = parse(query)
-        tables = {each: jdbc_table(options, each) for each in parsed.tables}
-        self.named.update({each.identity: each for each in tables.values()})
-
-        def number(table: str, column: str) -> int:
-            return self.sources.of(tables[table].identity, column)
-
-        env = {
-            attribute: {
-                number(t, c): (IDENTITY if plain else TRANSFORMATION) | OPEN
-                for t, c, plain in parsed.columns.get(name.lower(), ())
-            }
-            for attribute, name in outs
-        }
-        rows = {number(t, c): FILTER for t, c in parsed.rows}
-        return Rel(outs, env, rows, {each.identity: [] for each in tables.values()})
 
 
 _OPAQUE = frozenset(

@@ -1,7 +1,7 @@
 """capture.spark.expressions: an expression and what its attributes come from -> what it comes from.
 
 An expression is a list: `["@", id, name]` an attribute, `["=", id, name, child]` an alias, `["L"]` a literal,
-`["$", class, node, children…]` a subquery, `[".", field, child]` a field of a struct (or of each struct of an array),
+`["$", class, node, children…]` a subquery, `["{}", [names], values…]` a struct, `[".", field, child]` a field of a struct (or of each struct of an array),
 `["[]", child, …]` an element of an array or map, `[class, children…]` all else.
 """
 
@@ -45,6 +45,8 @@ class Reader:
 
     def __init__(self, sources: Sources, seen: Env, subquery: Callable[[int], Deps]) -> None:
         self._sources, self._seen, self._subquery = sources, seen, subquery
+        self.structs: dict[int, tuple[Expression, Env]] = {}
+        """Attributes that are structs put together in this plan, and how."""
 
     def read(self, e: Expression, env: Env) -> Deps:
         """What an expression comes from."""
@@ -60,7 +62,10 @@ class Reader:
             columns = self._subquery(e[2])
             return NONE if e[1] == "Exists" else transformed(columns)
         if tag == ".":
-            return self.field(str(e[1]), self.read(e[2], env))
+            inner = self._member(e[2], str(e[1]), env)
+            return inner if inner is not None else self.field(str(e[1]), self.read(e[2], env))
+        if tag == "{}":
+            return transformed(union([self.read(each, env) for each in e[2:]]))
         kids = [each for each in e[1:] if isinstance(each, list)]
         if tag == "[]":  # an element is the value's own; what chooses it decides
             return union(
@@ -75,6 +80,17 @@ class Reader:
             self.read(kids[0], env) if len(kids) == 1 else union([self.read(k, env) for k in kids])
         )
         return masked(whole) if tag in MASKS else whole
+
+    def _member(self, e: Expression, name: str, env: Env) -> Deps | None:
+        """A field taken out of a struct that was put together before: what went in under that name."""
+        if e[0] == "=":
+            return self._member(e[3], name, env)
+        if e[0] == "@" and e[1] in self.structs:
+            made, its_env = self.structs[e[1]]
+            return self._member(made, name, its_env)
+        if e[0] == "{}" and name in e[1]:
+            return self.read(e[2 + e[1].index(name)], env)
+        return None
 
     def field(self, name: str, deps: Deps) -> Deps:
         """A field of what passes unchanged is a column of its own; of anything else, a part of it."""

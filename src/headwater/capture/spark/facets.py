@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from headwater.capture.spark.columns import Schema
 from headwater.capture.spark.deps import DIRECT, KINDS, OPEN, Deps, Sources
 from headwater.capture.spark.names import Named
+from headwater.capture.spark.relation import Schema
+from headwater.capture.spark.settings import Tag
 from headwater.capture.spark.writes import Output
 from headwater.event import PRODUCER as HOUSE
 from headwater.event import SPEC
@@ -37,6 +38,7 @@ _SCHEMAS = {
     "processing_engine": "1-1-1/ProcessingEngineRunFacet.json",
     "jobType": "2-0-3/JobTypeJobFacet.json",
     "sql": "1-0-1/SQLJobFacet.json",
+    "ownership": "1-0-1/OwnershipJobFacet.json",
 }
 
 
@@ -242,3 +244,24 @@ def parent(run: str, namespace: str, name: str, root: Mapping[str, str] | None) 
             "job": {"namespace": root["namespace"], "name": root["name"]},
         }
     return facet("parent", **told)
+
+
+def tags(given: Iterable[Tag]) -> dict[str, Any]:
+    """The tags facet of a job or a run."""
+    return facet(
+        "tags", tags=[{"key": each.key, "value": each.value, "source": each.source} for each in given]
+    )
+
+
+def without(event: dict[str, Any], disabled: Collection[str]) -> dict[str, Any]:
+    """The event without the facets that were switched off."""
+    if not disabled:
+        return event
+    holders = [event["run"], event["job"], *event["inputs"], *event["outputs"]]
+    for told in (
+        holder.get(kind) for holder in holders for kind in ("facets", "inputFacets", "outputFacets")
+    ):
+        for name in disabled:
+            if told:
+                told.pop(name, None)
+    return event

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headwater.naming import Dataset, Identity, Trimmers, from_catalog, from_jdbc, from_path, from_topic
@@ -219,11 +219,8 @@ def v2(naming: Naming, node: Node) -> list[Named]:
     if described.get("class") == "JDBCTable" and lower(options).get("url"):
         return [jdbc_table(options, ".".join(ident["id"]) if ident else str(described.get("name")))]
     where = described.get("location") or properties.get("location")
-    version = (
-        properties.get("current-snapshot-id")
-        if str(properties.get("current-snapshot-id")) != "none"
-        else None
-    )
+    version = described.get("version") or properties.get("current-snapshot-id")
+    version = None if str(version) == "none" else version
     provider = str(
         properties.get("provider") or ("iceberg" if "current-snapshot-id" in properties else "")
     ).lower()
@@ -254,18 +251,21 @@ def leaf(naming: Naming, node: Node) -> tuple[list[Named], str | None]:
         return table(naming, node["tableMeta"]), None
     if node["n"] not in ("LogicalRelation", "StreamingRelation", "StreamingExecutionRelation"):
         return [], None
-    if node.get("catalogTable"):
-        return table(naming, node["catalogTable"]), None
     relation = node.get("relation") or {}
     if not isinstance(relation, dict):
         return [], None
+    if node.get("catalogTable"):
+        return [
+            replace(each, version=relation.get("version")) for each in table(naming, node["catalogTable"])
+        ], None
     if relation.get("t") == "files":
         paths = relation["paths"]
-        if node.get("isStreaming"):  # a micro-batch lists its files
+        if node.get("isStreaming") and "Delta" not in str(
+            relation.get("format")
+        ):  # a micro-batch lists its files
             paths = list(dict.fromkeys(each.rsplit("/", 1)[0] for each in paths))
-        return [
-            path(above_partitions(each)) for each in paths if not any(skip in each for skip in SKIP)
-        ], None
+        kept = [path(above_partitions(each)) for each in paths if not any(skip in each for skip in SKIP)]
+        return [replace(each, version=relation.get("version")) for each in kept], None
     options = relation.get("options") or {}
     if relation.get("class") == "JDBCRelation":
         return jdbc(options)

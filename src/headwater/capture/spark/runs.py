@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from headwater.capture.spark import facets, names
-from headwater.capture.spark.columns import Plan, Schema
+from headwater.capture.spark import ddl, facets, names
+from headwater.capture.spark.columns import Plan
 from headwater.capture.spark.deps import NONE
 from headwater.capture.spark.names import Named, Naming
-from headwater.capture.spark.state import Event, Execution, Record, State, Stream
+from headwater.capture.spark.relation import Ground, Schema
+from headwater.capture.spark.state import Counts, Event, Execution, Record, State, Stream
 from headwater.capture.spark.telling import event, finished, folded, run_id, streamed
 from headwater.capture.spark.writes import Effect, Output, effect
 from headwater.naming import Identity
@@ -32,7 +33,12 @@ def interpret(record: Record, state: State) -> list[Event]:
 
 
 def _app_start(r: Record, s: State) -> list[Event]:
-    return [event(s, "START", r["time"], s.run, s.app, "APPLICATION", "NONE")]
+    told = {}
+    if r.get("details"):
+        told["spark_applicationDetails"] = facets.facet("spark_applicationDetails", **r["details"])
+    if r.get("properties"):
+        told["spark_properties"] = facets.facet("spark_properties", properties=r["properties"])
+    return [event(s, "START", r["time"], s.run, s.app, "APPLICATION", "NONE", run_facets=told)]
 
 
 def _app_end(r: Record, s: State) -> list[Event]:
@@ -51,7 +57,7 @@ def _start(r: Record, s: State) -> list[Event]:
     )
     s.executions[x.id] = x
     if "plan" in r:
-        _understand(r["plan"], x, s)
+        _understand(r, x, s)
     if x.root != x.id and x.root in s.executions:
         s.executions[x.root].nested.append(x)
         return []
@@ -70,8 +76,12 @@ def _start(r: Record, s: State) -> list[Event]:
 def _end(r: Record, s: State) -> list[Event]:
     x = s.executions.pop(r["id"], None) or Execution(r["id"], r["id"], r["time"])
     if "plan" in r:
-        _understand(r["plan"], x, s)
-    x.counts = _counted(r)
+        _understand(r, x, s)
+    elif x.plan is not None and "after" in r:  # a table as the statement left it
+        x.effect = ddl.statement(x.plan, x.before, r["after"].get("tables") or {}) or x.effect
+    x.writes = _written(r)
+    x.counts = x.writes[0] if x.writes else (None, None, None)
+    x.versions = {names.path(where).identity: version for where, version in (r.get("versions") or {}).items()}
     x.scans = [each for each in r.get("metrics", []) if len(each) > 4]
     error = r.get("error")
     if x.root != x.id:
@@ -87,14 +97,14 @@ def _end(r: Record, s: State) -> list[Event]:
     return [*out, finished(s, x, r["time"], error, "FAIL" if error else "COMPLETE")]
 
 
-def _counted(r: Record) -> tuple[int | None, int | None, int | None]:
-    """Rows, bytes and files written: the first write node of the plan, else what the stages wrote."""
-    for each in r.get("metrics", []):
-        if _WRITERS.search(each[0]):
-            return each[1], each[3] if len(each) > 3 else None, each[2] if len(each) > 2 else None
-    if "written" in r:
-        return r["written"][0], r["written"][1], None
-    return None, None, None
+def _written(r: Record) -> list[Counts]:
+    """Rows, bytes and files of each write: the write nodes of the plan, else what the stages wrote."""
+    found: list[Counts] = [
+        (each[1], each[3] if len(each) > 3 else None, each[2] if len(each) > 2 else None)
+        for each in r.get("metrics", [])
+        if _WRITERS.search(each[0])
+    ]
+    return found or ([(r["written"][0], r["written"][1], None)] if "written" in r else [])
 
 
 def _batch(r: Record, x: Execution, s: State) -> list[Event]:
@@ -102,10 +112,21 @@ def _batch(r: Record, x: Execution, s: State) -> list[Event]:
     stream = _stream_of(s, x.stream or "", x.start)
     inputs, outputs = folded(x)
     stream.inputs.update(inputs)
-    stream.outputs.update({out.named.identity: out for out in outputs})
+    for out in outputs:
+        have = stream.outputs.get(out.named.identity)
+        if have is not None:  # a stream's counts are those of all its batches
+            out.counts = _sum(have.counts, out.counts)
+        stream.outputs[out.named.identity] = out
     if x.effect and x.effect.command:
         stream.command = x.effect.command
     return [streamed(s, stream, r["time"], "RUNNING")] if not stream.ended and not r.get("error") else []
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    rows, size, files = (
+        None if a is None and b is None else (a or 0) + (b or 0) for a, b in zip(one, other, strict=True)
+    )
+    return rows, size, files
 
 
 def _stream_of(s: State, run: str, at: int) -> Stream:
@@ -174,7 +195,7 @@ def _job_end(r: Record, s: State) -> list[Event]:
     x = s.jobs.pop(r["id"], None)
     if x is None:
         return []
-    x.counts = _counted(r)
+    x.counts = next(iter(_written(r)), (None, None, None))
     return [finished(s, x, r["time"], r.get("error"), "FAIL" if r.get("error") else "COMPLETE")]
 
 
@@ -215,8 +236,12 @@ _HANDLERS: dict[str, Callable[[Record, State], list[Event]]] = {
 }
 
 
-def _understand(nodes: list[names.Node], x: Execution, s: State) -> None:
-    x.effect = effect(Plan(nodes, s.sources, s.named, s.registry, Naming(s.conf)))
+def _understand(r: Record, x: Execution, s: State) -> None:
+    plan = Plan(r["plan"], Ground(s.sources, s.named, s.registry, Naming(s.conf)))
+    after = (r.get("after") or {}).get("tables") or {}
+    x.plan = plan if ddl.statement(plan, r.get("tables") or {}, after) is not None else None
+    x.before = r.get("tables") or {}
+    x.effect = ddl.statement(plan, x.before, after) or effect(plan)
     rel = x.effect.gives
     if rel is not None:
         for number, _ in rel.outs:

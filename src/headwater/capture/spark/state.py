@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from headwater.capture.spark.columns import Given, Schema
+from headwater.capture.spark.columns import Plan
 from headwater.capture.spark.deps import Sources
 from headwater.capture.spark.names import Named
+from headwater.capture.spark.relation import Given, Schema
+from headwater.capture.spark.settings import SparkSettings
 from headwater.capture.spark.writes import Effect, Output
 from headwater.naming import Identity
 
@@ -32,10 +34,17 @@ class Execution:
     sql: str | None = None
     effect: Effect | None = None
     nested: list[Execution] = field(default_factory=list)
-    counts: tuple[int | None, int | None, int | None] = (None, None, None)
+    counts: Counts = (None, None, None)
+    writes: list[Counts] = field(default_factory=list)
+    """The counts of each write, where a statement has several."""
+    versions: dict[Identity, str] = field(default_factory=dict)
+    """What tables have become after the commit."""
     scans: list[Any] = field(default_factory=list)
     told: bool = False
     stream: str | None = None
+    plan: Plan | None = None
+    """Kept for a statement about tables, whose end tells more."""
+    before: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -66,6 +75,7 @@ class State:
     parent: Mapping[str, str] | None = None
     """The run that started the application: run, namespace, name."""
     root: Mapping[str, str] | None = None
+    settings: SparkSettings = field(default_factory=SparkSettings)
     sources: Sources = field(default_factory=Sources)
     named: dict[Identity, Named] = field(default_factory=dict)
     registry: OrderedDict[int, Given] = field(default_factory=OrderedDict)

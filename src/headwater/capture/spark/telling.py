@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from headwater.capture.spark import facets, names
-from headwater.capture.spark.columns import Schema
+from headwater.capture.spark.relation import Schema
 from headwater.capture.spark.state import Event, Execution, State, Stream
 from headwater.capture.spark.writes import Effect, Output
 from headwater.event import SPEC
@@ -24,8 +25,9 @@ def folded(x: Execution) -> tuple[dict[Identity, Schema], list[Output]]:
         best = next(
             (counts for counts in counted if counts[0]), counted[0] if counted else (None, None, None)
         )
-        for out in own.outputs:
-            out.counts = best
+        several = x.writes if len(own.outputs) > 1 and len(x.writes) == len(own.outputs) else None
+        for at, out in enumerate(own.outputs):
+            out.counts = several[at] if several else best
             for other in inner:
                 if other.named.identity != out.named.identity and set(other.named.symlinks) & set(
                     out.named.symlinks
@@ -54,7 +56,7 @@ def run_id(s: State, key: str, ms: int) -> str:
 def job_name(s: State, command: str, outputs: list[Output]) -> str:
     """`{app}.{command}.{table or directory}`, as the JVM agent names jobs."""
     suffix = ""
-    if outputs:
+    if outputs and s.settings.append_dataset_name:
         named = outputs[0].named
         table = next((name for _, name, kind in named.symlinks if kind == "TABLE"), None)
         parts = table.split(".")[-2:] if table else re.split(r"[/.]", named.identity.name.strip("/"))[-2:]
@@ -66,6 +68,9 @@ def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> E
     """An event of an execution with all that it started; `kind` START tells names and schemas, an end everything."""
     inputs, outputs = folded(x)
     whole = kind != "START"
+    versions = {identity: version for each in (x, *x.nested) for identity, version in each.versions.items()}
+    for out in outputs:  # what a table was before is not what it is now
+        out.named = replace(out.named, version=versions.get(out.named.identity))
     command = x.effect.command if x.effect and x.effect.command else "execution"
     told: dict[str, Any] = {"sql": facets.sql(x.sql)} if x.sql else {}
     run_facets: dict[str, Any] = {}
@@ -162,7 +167,15 @@ def event(
     if error:
         told["errorMessage"] = facets.error_message(error)
     told.update(run_facets or {})
-    return {
+    of_job = {"jobType": facets.job_type(job_type, processing), **(job_facets or {})}
+    if s.settings.run_tags:
+        told["tags"] = facets.tags(s.settings.run_tags)
+    if s.settings.job_tags:
+        of_job["tags"] = facets.tags(s.settings.job_tags)
+    if s.settings.owners:
+        owners = [{"name": name, "type": kind} for kind, name in s.settings.owners.items()]
+        of_job["ownership"] = facets.facet("ownership", owners=owners)
+    whole = {
         "eventType": kind,
         "eventTime": facets.stamp(ms),
         "producer": facets.PRODUCER,
@@ -171,8 +184,9 @@ def event(
         "job": {
             "namespace": s.namespace,
             "name": job,
-            "facets": {"jobType": facets.job_type(job_type, processing), **(job_facets or {})},
+            "facets": of_job,
         },
         "inputs": inputs or [],
         "outputs": outputs or [],
     }
+    return facets.without(whole, s.settings.disabled_facets)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headwater.capture.spark import names
-from headwater.capture.spark.columns import Plan, Rel, Schema, refs
+from headwater.capture.spark.columns import Plan
 from headwater.capture.spark.deps import CONDITIONAL, FILTER, JOIN, NONE, Deps, indirect, transformed, union
 from headwater.capture.spark.names import Named, Node
+from headwater.capture.spark.relation import Rel, Schema, refs
 from headwater.naming import Identity
 
 
@@ -156,6 +157,10 @@ def _view(plan: Plan, n: Node) -> Effect:
     return _query(plan, n, named, given if given and all(given) else None, "CREATE", "plan")  # type: ignore[arg-type]
 
 
+def _alter_view(plan: Plan, n: Node) -> Effect:
+    return _query(plan, n, names.table(plan.naming, {"ident": n["name"], "type": "VIEW"}), None, "ALTER")
+
+
 def _micro_batch(plan: Plan, n: Node) -> Effect:
     sink = n.get("sink") if isinstance(n.get("sink"), dict) else {}
     where = re.search(r"(?:FileSink|DeltaSink)\[(.*)\]$", str((sink or {}).get("text", "")))
@@ -247,6 +252,7 @@ COMMANDS: dict[str, Callable[[Plan, Node], Effect]] = {
     "CreateTableAsSelect": _create_v2,
     "ReplaceTableAsSelect": _create_v2,
     "CreateViewCommand": _view,
+    "AlterViewAsCommand": _alter_view,
     "WriteToMicroBatchDataSourceV1": _micro_batch,
     "WriteToMicroBatchDataSource": _micro_batch,
     "WriteToDataSourceV2": _micro_batch,

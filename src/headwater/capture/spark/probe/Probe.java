@@ -8,6 +8,7 @@ import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -54,6 +55,10 @@ public class Probe extends SparkListener {
   private final HashSet jobs = new HashSet();     // running jobs that belong to no SQL execution
   private final HashMap written = new HashMap();  // execution id or "job" + id -> rows, bytes
   private final HashSet passing = new HashSet();  // nodes whose output follows from their children
+  private final HashMap touched = new HashMap();  // execution -> paths of Delta tables in its plan
+  private LinkedHashSet deltas;
+  private final HashMap changes = new HashMap();  // execution -> tables that its statement names
+  private long execution = -1;                    // the one at hand
   private SparkContext context;
   private long dropped = 0;
   private long nanos = 0; // time spent on the listener thread, for the overhead benchmark
@@ -124,6 +129,7 @@ public class Probe extends SparkListener {
     if (root.isDefined()) out.append(",\"root\":").append(root.get());
     out.append(",\"description\":").append(quote(clean(s.description())));
     QueryExecution qe = SQLExecution.getQueryExecution(s.executionId());
+    execution = s.executionId();
     if (qe == null) pending.add(Long.valueOf(s.executionId()));
     else plan(out, qe);
     offer(out.append("}").toString());
@@ -135,7 +141,18 @@ public class Probe extends SparkListener {
     boolean bad = error.isDefined() && ((String) error.get()).length() > 0;
     if (bad) out.append(",\"error\":").append(quote(clean((String) error.get())));
     QueryExecution qe = e.qe();
+    execution = e.executionId();
     if (pending.remove(Long.valueOf(e.executionId())) && qe != null) plan(out, qe);
+    LinkedHashSet paths = (LinkedHashSet) touched.remove(Long.valueOf(e.executionId()));
+    if (qe != null && !bad) versions(out, qe, paths);
+    LinkedHashMap named = (LinkedHashMap) changes.remove(Long.valueOf(e.executionId()));
+    if (named != null && qe != null && !bad) {
+      current = qe;
+      out.append(",\"after\":{\"v\":1");
+      tables(out, named);
+      out.append("}");
+      current = null;
+    }
     if (qe != null && !bad) { // after an error the executed plan may never have been made
       out.append(",\"metrics\":[");
       try { metrics(out, qe.executedPlan(), new boolean[1]); } catch (Throwable t) { failed(t); }
@@ -243,17 +260,130 @@ public class Probe extends SparkListener {
   private StringBuilder nodes;
   private IdentityHashMap index;
 
+  /** The statement that a plan was parsed from: the topmost node that knows it. */
+  private static String text(LogicalPlan root) {
+    LogicalPlan p = root;
+    for (int depth = 0; depth < 200; depth++) {
+      Object found = call(p.origin(), "sqlText");
+      if (found instanceof scala.Option && ((scala.Option) found).isDefined()) return (String) ((scala.Option) found).get();
+      if (p.children().isEmpty()) return null;
+      p = (LogicalPlan) p.children().head();
+    }
+    return null;
+  }
+
+  /** The tables that a statement about tables names: field -> identifier. Others name theirs in relations. */
+  private LinkedHashMap idents(LogicalPlan root) {
+    LinkedHashMap found = new LinkedHashMap();
+    String name = name(root);
+    if (root.children().size() > 1 || !(name.endsWith("Command\"") || name.indexOf("Table") >= 0 || name.indexOf("View") >= 0 || name.indexOf("Column") >= 0)) return found;
+    if (name.startsWith("\"Insert") || name.startsWith("\"Append") || name.indexOf("AsSelect") >= 0) return found;
+    scala.Product product = (scala.Product) root;
+    String[] names = names(root);
+    for (int i = 0; i < product.productArity(); i++) {
+      Object v = product.productElement(i);
+      if (v instanceof TableIdentifier) found.put(names[i], v);
+      else if (v instanceof LogicalPlan && "\"ResolvedIdentifier\"".equals(name(v))) {
+        Object catalog = call(v, "catalog");
+        Object id = call(v, "identifier");
+        if (catalog instanceof CatalogPlugin && "spark_catalog".equals(((CatalogPlugin) catalog).name()) && id instanceof Identifier && ((Identifier) id).namespace().length == 1)
+          found.put(names[i], new TableIdentifier(((Identifier) id).name(), new scala.Some(((Identifier) id).namespace()[0])));
+      }
+    }
+    return found;
+  }
+
+  /** The versions that tables have now, after the commit: asked of what is in memory, by reflection, guarded. */
+  private void versions(StringBuilder out, QueryExecution qe, LinkedHashSet paths) {
+    StringBuilder all = new StringBuilder();
+    try {
+      LogicalPlan root = qe.analyzed();
+      Object target = call(root, "table");
+      if (target == null) target = call(root, "originalTable");
+      Object table = call(target, "table");
+      if (table != null && table.getClass().getName().endsWith("RowLevelOperationTable")) table = call(table, "table");
+      Object own = call(table, "table"); // Iceberg's own
+      if (call(own, "currentSnapshot") != null || call(own, "location") instanceof String) {
+        call(own, "refresh");
+        Object id = call(call(own, "currentSnapshot"), "snapshotId");
+        if (id != null) all.append(quote(String.valueOf(call(own, "location")))).append(":").append(quote(String.valueOf(id)));
+      }
+    } catch (Throwable t) { /* not such a table */ }
+    if (paths != null) {
+      java.util.Iterator it = paths.iterator();
+      while (it.hasNext()) {
+        String where = (String) it.next();
+        try {
+          Class log = Class.forName("org.apache.spark.sql.delta.DeltaLog", true, Thread.currentThread().getContextClassLoader());
+          Method[] ms = log.getMethods();
+          for (int i = 0; i < ms.length; i++) {
+            Class[] ps = ms[i].getParameterTypes();
+            if (!"forTable".equals(ms[i].getName()) || ps.length != 2 || ps[1] != String.class) continue;
+            Object version = call(call(ms[i].invoke(null, new Object[] {qe.sparkSession(), where}), "unsafeVolatileSnapshot"), "version");
+            if (version == null) continue;
+            if (all.length() > 0) all.append(",");
+            all.append(quote(where)).append(":").append(quote(String.valueOf(version)));
+            break;
+          }
+        } catch (Throwable t) { /* no Delta here */ }
+      }
+    }
+    if (all.length() > 0) out.append(",\"versions\":{").append(all).append("}");
+  }
+
+  private void tables(StringBuilder out, LinkedHashMap named) { // live calls, guarded: what the catalog says now
+    out.append(",\"tables\":{");
+    boolean first = true;
+    java.util.Iterator it = named.entrySet().iterator();
+    while (it.hasNext()) {
+      Map.Entry e = (Map.Entry) it.next();
+      TableIdentifier id = (TableIdentifier) e.getValue();
+      StringBuilder one = new StringBuilder(256);
+      try {
+        org.apache.spark.sql.catalyst.catalog.SessionCatalog catalog = current.sparkSession().sessionState().catalog();
+        if (!id.database().isDefined()) id = new TableIdentifier(id.table(), new scala.Some(catalog.getCurrentDatabase()));
+        CatalogTable known = null;
+        try { known = catalog.getTableMetadata(id); } catch (Throwable gone) { /* dropped already, or not made yet */ }
+        if (known != null) table(one, known);
+        else {
+          one.append("{\"t\":\"table\",\"ident\":");
+          ident(one, id);
+          one.append(",\"location\":").append(quote(String.valueOf(catalog.defaultTablePath(id)))).append("}");
+        }
+      } catch (Throwable t) { continue; }
+      if (!first) out.append(",");
+      first = false;
+      out.append(quote((String) e.getKey())).append(":").append(one);
+    }
+    out.append("}");
+  }
+
   private void plan(StringBuilder out, QueryExecution qe) {
     LogicalPlan analyzed = null;
     try { analyzed = qe.analyzed(); } catch (Throwable refused) { return; } // 4.x opens an execution for a query that cannot be analysed
     current = qe;
     nodes = new StringBuilder(8192);
     index = new IdentityHashMap();
+    deltas = new LinkedHashSet();
     node(analyzed);
+    Object options = call(analyzed, "options"); // df.write.format("delta").save(path)
+    if (options instanceof scala.collection.Map && String.valueOf(call(analyzed, "dataSource")).indexOf("elta") >= 0) {
+      scala.Option where = ((scala.collection.Map) options).get("path");
+      if (where.isDefined()) deltas.add(String.valueOf(where.get()));
+    }
+    if (!deltas.isEmpty()) touched.put(Long.valueOf(execution), deltas);
     out.append(",\"plan\":[").append(nodes).append("]");
+    String sql = text(analyzed);
+    if (sql != null) out.append(",\"sql\":").append(quote(clean(sql.length() > 250000 ? sql.substring(0, 250000) : sql)));
+    LinkedHashMap named = idents(analyzed);
+    if (!named.isEmpty()) {
+      changes.put(Long.valueOf(execution), named);
+      tables(out, named);
+    }
     current = null;
     nodes = null;
     index = null;
+    deltas = null;
   }
 
   private int node(LogicalPlan p) {
@@ -324,6 +454,17 @@ public class Probe extends SparkListener {
       out.append("]");
       return;
     }
+    if (e instanceof CreateNamedStruct) { // ["{}", [names], values...]
+      out.append("[\"{}\",[");
+      scala.collection.Iterator ns = ((CreateNamedStruct) e).names().iterator();
+      boolean first = true;
+      while (ns.hasNext()) { if (!first) out.append(","); first = false; out.append(quote(String.valueOf(ns.next()))); }
+      out.append("]");
+      scala.collection.Iterator vs = ((CreateNamedStruct) e).valExprs().iterator();
+      while (vs.hasNext()) { out.append(","); expression(out, (Expression) vs.next()); }
+      out.append("]");
+      return;
+    }
     String name = name(e);
     if (e instanceof GetArrayItem || e instanceof GetMapValue || "\"ElementAt\"".equals(name)) name = "\"[]\"";
     if (e instanceof PlanExpression && ((PlanExpression) e).plan() instanceof LogicalPlan) {
@@ -363,6 +504,13 @@ public class Probe extends SparkListener {
       HadoopFsRelation r = (HadoopFsRelation) o;
       out.append("{\"t\":\"files\",\"format\":").append(name(r.fileFormat())).append(",\"paths\":");
       value(out, r.location().rootPaths(), depth);
+      if (r.location().getClass().getName().indexOf("delta") >= 0) {
+        Object version = call(r.location(), "version"); // tableVersion before Delta 4
+        if (version == null) version = call(r.location(), "tableVersion");
+        if (version != null) out.append(",\"version\":").append(quote(String.valueOf(version)));
+        Object where = r.location().rootPaths().isEmpty() ? null : r.location().rootPaths().head();
+        if (where != null && deltas != null) deltas.add(String.valueOf(where));
+      }
       out.append("}");
     } else if (o instanceof FileIndex) value(out, ((FileIndex) o).rootPaths(), depth);
     else if (o instanceof BaseRelation) relation(out, o, depth);
@@ -452,7 +600,16 @@ public class Probe extends SparkListener {
     Object v = call(t, "paths"); // file tables
     if (v != null) { out.append(",\"paths\":"); value(out, v, depth); }
     v = call(t, "path"); // Delta
-    if (v instanceof Path) out.append(",\"location\":").append(quote(v.toString()));
+    if (v instanceof Path) {
+      out.append(",\"location\":").append(quote(v.toString()));
+      if (deltas != null && t.getClass().getName().indexOf("delta") >= 0) deltas.add(v.toString());
+    }
+    v = call(call(call(t, "table"), "currentSnapshot"), "snapshotId"); // Iceberg
+    if (v == null && t.getClass().getName().indexOf("delta") >= 0) {
+      v = call(call(t, "initialSnapshot"), "version");
+      if (v == null) v = call(call(t, "snapshot"), "version");
+    }
+    if (v != null) out.append(",\"version\":").append(quote(String.valueOf(v)));
     v = call(t, "options");
     if (v instanceof Map) { out.append(",\"options\":"); map(out, (Map) v, depth); }
     try { out.append(",\"properties\":"); map(out, t.properties(), depth); } catch (Throwable x) { out.append("{}"); }

@@ -1,0 +1,67 @@
+"""capture.spark.leaves: a leaf of a plan -> its attributes as columns of datasets."""
+
+from __future__ import annotations
+
+from headwater.capture.spark.deps import FILTER, IDENTITY, NONE, OPEN, TRANSFORMATION, Deps, union
+from headwater.capture.spark.names import Named, Node, jdbc_table, leaf, read_of, under_rdd
+from headwater.capture.spark.relation import Attributes, Ground, Rel, attributes
+from headwater.capture.spark.sqltext import parse
+
+
+def leaf_rel(ground: Ground, n: Node) -> Rel:
+    """A leaf: each attribute is a column of the datasets that it names."""
+    listed = n.get("o") or []
+    outs = attributes(n)
+    if n["n"] in ("LogicalRDD", "ExternalRDD"):
+        return _rdd(ground, n, outs)
+    found, query = leaf(ground.naming, n)
+    if query is not None:
+        return _query(ground, n, outs, query)
+    shown = [each for each in listed if len(each) == 3]  # hidden metadata columns are nobody's source
+    env = {
+        each[0]: {ground.sources.of(f.identity, each[1]): IDENTITY | OPEN for f in found} for each in shown
+    }
+    for each in found:
+        ground.named[each.identity] = each
+    schema = [(each[1], each[2]) for each in shown]
+    return Rel(outs, env, NONE, {each.identity: schema for each in found})
+
+
+def _rdd(ground: Ground, n: Node, outs: Attributes) -> Rel:
+    """Checkpoint and foreachBatch keep attribute ids: they were registered; else the files under it, all to all."""
+    known = [ground.registry[number] for number, _ in outs if number in ground.registry]
+    if known and len(known) == len(outs):
+        inputs = {d: s for each in known for d, s in each[2].items()}
+        env = {number: ground.registry[number][0] for number, _ in outs}
+        return Rel(outs, env, union(each[1] for each in known), inputs)
+    everything: Deps = {}
+    inputs = {}
+    for source in (n.get("rdd") or {}).get("sources", []):
+        for dataset in under_rdd(source):
+            ground.named.setdefault(dataset, Named(dataset))
+            inputs[dataset] = read_of(source)
+            everything.update(
+                {ground.sources.of(dataset, c): TRANSFORMATION | OPEN for c, _ in inputs[dataset]}
+            )
+    return Rel(outs, dict.fromkeys((number for number, _ in outs), everything), NONE, inputs)
+
+
+def _query(ground: Ground, n: Node, outs: Attributes, query: str) -> Rel:
+    """A query that another database answers."""
+    options = n["relation"].get("options") or {}
+    parsed = parse(query)
+    tables = {each: jdbc_table(options, each) for each in parsed.tables}
+    ground.named.update({each.identity: each for each in tables.values()})
+
+    def number(table: str, column: str) -> int:
+        return ground.sources.of(tables[table].identity, column)
+
+    env = {
+        attribute: {
+            number(t, c): (IDENTITY if plain else TRANSFORMATION) | OPEN
+            for t, c, plain in parsed.columns.get(name.lower(), ())
+        }
+        for attribute, name in outs
+    }
+    rows = {number(t, c): FILTER for t, c in parsed.rows}
+    return Rel(outs, env, rows, {each.identity: [] for each in tables.values()})

@@ -1,0 +1,52 @@
+"""capture.spark.relation: nothing -> what a node of a plan gives to its parent, and what all nodes stand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.capture.spark.deps import NONE, Deps, Sources
+from headwater.capture.spark.names import Named, Naming, Node
+from headwater.naming import Identity
+
+Schema = list[tuple[str, str]]
+Attributes = list[tuple[int, str]]
+Given = tuple[Deps, Deps, dict[Identity, Schema]]
+"""What an attribute of an earlier plan came from, what decided on its rows, and what was read."""
+
+
+class Rel:
+    """What a node gives to its parent."""
+
+    __slots__ = ("env", "inputs", "outs", "rows")
+
+    def __init__(
+        self, outs: Attributes, env: dict[int, Deps], rows: Deps, inputs: dict[Identity, Schema]
+    ) -> None:
+        self.outs, self.env, self.rows, self.inputs = outs, env, rows, inputs
+
+    def columns(self) -> list[Deps]:
+        """What each attribute comes from, in their order."""
+        return [self.env.get(number, NONE) for number, _ in self.outs]
+
+
+def refs(value: Any) -> list[int]:
+    """The nodes that a field refers to."""
+    if isinstance(value, dict):
+        return [value["#"]] if "#" in value else []
+    return [v["#"] for v in value if isinstance(v, dict) and "#" in v] if isinstance(value, list) else []
+
+
+def attributes(node: Node, field: str = "o") -> Attributes:
+    """The attributes that a node lists."""
+    return [(each[0], each[1]) for each in node.get(field) or []]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the plans of one application share."""
+
+    sources: Sources
+    named: dict[Identity, Named]
+    registry: dict[int, Given]
+    naming: Naming

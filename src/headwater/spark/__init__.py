@@ -1,0 +1,155 @@
+"""spark: a Spark session -> its lineage, captured by a probe without a jar and handed to the emitter.
+
+    import headwater.spark
+    lineage = headwater.spark.install(spark)
+
+The probe is Java source, compiled by Spark's own Janino inside the driver. It writes records into a bounded queue; one
+background thread here reads and interprets them. Neither the user's thread nor Spark's listener thread waits for that.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from headwater import config
+from headwater.capture.spark import State
+from headwater.capture.spark.agents import listeners
+from headwater.capture.spark.facets import normalized
+from headwater.capture.spark.settings import OPTIONS, SparkSettings, read
+from headwater.emitter import Emitter
+from headwater.errors import ConfigError, NotInstalled
+from headwater.guard import guard
+from headwater.naming import scrub_mapping
+from headwater.spark._capture import CAPTURES, INHERITED, Capture, installing, warn
+from headwater.spark._driver import attach, hook_in
+
+__all__ = ["Capture", "install"]
+
+_PREFIXES = (
+    "spark.sql.catalog",
+    "spark.sql.warehouse",
+    "spark.sql.hive",
+    "spark.hadoop.hive",
+    "spark.master",
+    "spark.app",
+)
+
+
+def install(spark: Any, **options: Any) -> Capture:
+    """Capture the lineage of a session's application; the same capture where it runs already.
+
+    Args:
+        spark: a SparkSession.
+        options: settings, as in headwater.toml: `transport`, `namespace`, …, and those of Spark alone, as
+            `app_name`, `parent_run_id`, `job_tags`; they go before `spark.headwater.*`.
+
+    Raises:
+        ConfigError: a setting is wrong, or the session gives no access to its driver.
+
+    """
+    context = _context(spark)
+    with installing():
+        application = str(context.applicationId)
+        known = CAPTURES.get(application)
+        if known is not None and known.live:
+            return known
+        conf = dict(context.getConf().getAll())
+        said = read(conf, options)
+        general = {name: value for name, value in options.items() if name not in OPTIONS}
+        settings = config.load(general, between=said.layers)
+        if settings.disabled:
+            return Capture(None, None, None, None, Emitter(settings=settings))
+        emitter = _emitter(settings)
+        _tell(said, conf)
+        state = _state(spark, context, conf, settings, said)
+        probe = attach(spark)
+        capture = Capture(probe, context._jsc.sc().listenerBus(), context._gateway, state, emitter)
+        CAPTURES[application] = capture
+        capture.start(_app_start(context, conf, said))
+        hook_in()
+        return capture
+
+
+def _context(spark: Any) -> Any:
+    """The SparkContext of a classic session that runs, in this process."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise ConfigError(
+            "Spark Connect gives no access to the driver, where lineage is captured. Use a classic session (a"
+            " master instead of a remote), or put OpenLineage's listener on the Connect server and let it send"
+            " to a Headwater server: spark.openlineage.transport.type=http, spark.openlineage.transport.url=…"
+        )
+    context = getattr(spark, "_sc", None)
+    if context is None or not hasattr(spark, "_jvm"):
+        raise ConfigError(f"headwater.spark.install takes a SparkSession, not {type(spark).__name__}")
+    if any(context._gateway is each for each in INHERITED):
+        raise ConfigError("this session is of the process that this one was forked from: install it there")
+    if context._jsc is None:
+        raise ConfigError("this session is stopped: install the one that SparkSession.builder makes next")
+    return context
+
+
+def _emitter(settings: config.Settings) -> Emitter:
+    try:
+        return Emitter(settings=settings)
+    except NotInstalled:
+        raise
+    except ConfigError as fault:
+        origin = settings.origins.get("transport", "")
+        raise ConfigError(f"{origin}: {fault}" if origin.startswith("spark.") else str(fault)) from fault
+
+
+def _tell(said: SparkSettings, conf: Mapping[str, str]) -> None:
+    for text in said.warnings:
+        warn(text)
+    if said.unsupported:
+        warn(f"these settings have no effect on Headwater: {', '.join(said.unsupported)}")
+    if others := listeners(conf):
+        warn(
+            f"{', '.join(others)} captures this application too, so its lineage is told twice: take it out of"
+            " spark.extraListeners, or start with `headwater run --replace-agents`"
+        )
+
+
+def _state(
+    spark: Any, context: Any, conf: Mapping[str, str], settings: config.Settings, said: SparkSettings
+) -> State:
+    kept = {k: v for k, v in conf.items() if k.startswith(_PREFIXES)}
+    with guard("asking for the warehouse"):
+        kept["spark.sql.warehouse.dir"] = str(spark.conf.get("spark.sql.warehouse.dir"))
+        kept["spark.sql.catalogImplementation"] = str(spark.conf.get("spark.sql.catalogImplementation"))
+    return State(
+        settings.namespace,
+        normalized(said.app_name or str(context.appName)) or "unknown",
+        said.run_id or _uuid7(int(context.startTime)),
+        version=str(spark.version),
+        conf={key: str(value) for key, value in scrub_mapping(kept).items()},
+        parent=said.parent.told(settings.namespace) if said.parent else None,
+        root=said.root.told(settings.namespace) if said.root else None,
+        settings=said,
+    )
+
+
+def _app_start(context: Any, conf: Mapping[str, str], said: SparkSettings) -> dict[str, Any]:
+    details = {
+        "master": str(context.master),
+        "appName": str(context.appName),
+        "applicationId": str(context.applicationId),
+        "deployMode": conf.get("spark.submit.deployMode", "client"),
+        "driverHost": conf.get("spark.driver.host"),
+        "userName": str(context.sparkUser()),
+        "uiWebUrl": context.uiWebUrl,
+    }
+    properties = {key: conf[key] for key in said.captured_properties if key in conf}
+    return {
+        "kind": "app_start",
+        "time": int(context.startTime),
+        "details": scrub_mapping({key: value for key, value in details.items() if value}),
+        "properties": scrub_mapping(properties),
+    }
+
+
+def _uuid7(ms: int) -> str:
+    number = uuid.uuid4().int & ~(0xFFFFFFFFFFFF << 80) & ~(0xF << 76) & ~(0x3 << 62)
+    return str(uuid.UUID(int=number | (ms & (1 << 48) - 1) << 80 | 7 << 76 | 2 << 62))

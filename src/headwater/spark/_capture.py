@@ -1,0 +1,238 @@
+"""spark._capture: records of the probe -> events handed to the emitter, read on one background thread; the captures of this process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from headwater.capture.spark import State, interpret
+from headwater.emitter import Emitter, Stats
+from headwater.guard import guard
+
+_log = logging.getLogger("headwater")
+_STACK = 64 << 20  # expressions nest, and reading them recurses
+_HELD = 0.4  # seconds: an error seen in Python may yet be told by the listener bus
+_ENDING = 2.0  # seconds after spark.stop(): an error on its way out of the program makes it a failure
+_BUS = 2_000  # milliseconds that the listener bus has left at the end
+_EXIT = 5.0  # seconds that a program waits for its lineage at its end
+
+CAPTURES: dict[str, Capture] = {}
+"""By application id."""
+INHERITED: list[Any] = []
+"""Gateways of the process that this one was forked from."""
+_SAID: set[str] = set()
+_LOCKS = [threading.RLock()]  # a forked child adds its own: a thread of the parent may have held the other
+
+
+class Capture:
+    """What `install` answers: the running capture of one application. It ends by itself when the application does."""
+
+    def __init__(self, probe: Any, bus: Any, gateway: Any, state: State | None, emitter: Emitter) -> None:
+        self._probe, self._bus, self._gateway = probe, bus, gateway
+        self._state, self._emitter = state, emitter
+        self._held: list[dict[str, Any]] = []
+        self._marks: dict[int, threading.Event] = {}
+        self._lock, self._pid = threading.Lock(), os.getpid()
+        self._close, self._finished = threading.Event(), threading.Event()
+        self._end: dict[str, Any] | None = None
+        self._until = float("inf")
+        self._fatal: str | None = None
+        if probe is None:
+            self._finished.set()
+
+    def start(self, record: dict[str, Any]) -> None:
+        """Begin with the application's start, on a thread of its own."""
+        before = threading.stack_size(_STACK)
+        try:
+            threading.Thread(target=self._run, args=(record,), name="headwater-spark", daemon=True).start()
+        finally:
+            threading.stack_size(before)
+
+    @property
+    def stats(self) -> Stats:
+        """Events sent and failed so far."""
+        return self._emitter.stats
+
+    @property
+    def live(self) -> bool:
+        """Whether its application runs, in this process."""
+        return self._pid == os.getpid() and self._end is None and not self._finished.is_set()
+
+    def flush(self, timeout: float = 30.0) -> bool:
+        """Wait until everything that happened so far is told; whether it was in time."""
+        number, seen = time.monotonic_ns(), threading.Event()
+        if self._pid != os.getpid():  # of a fork: the gateway is the parent's
+            return True
+        with self._lock:
+            if self._finished.is_set():
+                return True
+            self._marks[number] = seen
+        until = time.monotonic() + timeout
+        if self._reaches(lambda: self._bus.waitUntilEmpty(int(timeout * 1000))):
+            self._reaches(lambda: self._probe.mark(number))
+        done = seen.wait(max(0.0, until - time.monotonic()))
+        self._marks.pop(number, None)
+        return done
+
+    def close(self, timeout: float = 30.0) -> None:
+        """Tell what is left, and the application's end where Spark did not; more than once is no fault."""
+        if self._pid != os.getpid() or self._finished.is_set():
+            return
+        self._close.set()
+        self._reaches(lambda: self._probe.mark(0))  # wakes the reader
+        if not self._finished.wait(timeout):
+            warn(f"lineage was not sent within {timeout:.1f} s: what was left is lost")
+        _forget(self)
+
+    def refused(self, record: dict[str, Any]) -> None:
+        """An error seen in Python; held until the listener bus had its say: an execution may tell the same one."""
+        with self._lock:
+            self._held.append(record)
+
+    def fatal(self, error: str) -> None:
+        """The driver program ends by an error."""
+        self._fatal = error
+
+    def _run(self, record: dict[str, Any]) -> None:
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
+        self._handle(record)
+        while not self._close.is_set() and time.monotonic() < self._until:
+            if not self._read(200):
+                self._release()
+        if self._end is None:
+            self._reaches(lambda: self._bus.waitUntilEmpty(_BUS))
+            self._reaches(
+                lambda: self._bus.removeListener(self._probe)
+            )  # its queue has no reader from here on
+        while self._read(0):
+            pass
+        self._release(everything=True)
+        end = self._end or {"kind": "app_end", "time": int(time.time() * 1000)}
+        error = self._fatal or end.get("error")
+        self._handle({**end, **({"error": error} if error else {})})
+        with guard("closing the transport"):
+            self._emitter.close()
+        with self._lock:
+            self._finished.set()
+            for seen in self._marks.values():
+                seen.set()
+        _forget(self)
+
+    def _read(self, wait: int) -> bool:
+        """Take what the probe has; whether it had anything."""
+        text: str | None = None
+        try:
+            text = self._probe.take(wait)
+        except _unreachable():
+            gone = {
+                "kind": "app_end",
+                "time": int(time.time() * 1000),
+                "error": "the JVM of the driver is gone",
+            }
+            if self._end is None:
+                self._ending(gone)
+            self._close.wait(min(_HELD, wait / 1000))
+        if text is None:
+            return False
+        for line in text.split("\n"):
+            with guard("reading a record"):
+                self._take(msgspec.json.decode(line))
+        return True
+
+    def _take(self, record: dict[str, Any]) -> None:
+        if record["kind"] == "mark":
+            self._release(everything=True)
+            if self._end is not None:  # whoever asks wants the end as well; it is told before he hears
+                self._until = 0.0
+            elif seen := self._marks.pop(record["id"], None):
+                seen.set()
+        elif record["kind"] == "app_end":
+            self._ending(record)
+        else:
+            self._handle(record)
+
+    def _ending(self, record: dict[str, Any]) -> None:
+        self._end, self._until = record, time.monotonic() + _ENDING
+
+    def _handle(self, record: dict[str, Any]) -> None:
+        if record["kind"] == "probe_error":
+            _log.warning("the probe met a fault: %s", record["error"])
+            return
+        with guard("capturing a query"):
+            events = interpret(record, self._state) if self._state else []
+            if events:
+                self._emitter.emit_many(events)
+
+    def _release(self, *, everything: bool = False) -> None:
+        now = time.time() * 1000
+        with self._lock:
+            ready = [r for r in self._held if everything or now - r["time"] > _HELD * 1000]
+            self._held = [r for r in self._held if r not in ready]
+        for record in ready:
+            self._handle(record)
+
+    def _reaches(self, call: Callable[[], Any]) -> bool:
+        """Ask the JVM; it may be gone."""
+        try:
+            call()
+        except _unreachable():
+            return False
+        return True
+
+
+def live() -> list[Capture]:
+    """Captures whose application runs."""
+    return [capture for capture in list(CAPTURES.values()) if capture.live]
+
+
+def close_all() -> None:
+    """The program ends: a few seconds are left."""
+    until = time.monotonic() + _EXIT
+    for capture in list(CAPTURES.values()):
+        with guard("closing the capture"):
+            capture.close(max(0.1, until - time.monotonic()))
+
+
+def _forget(capture: Capture) -> None:
+    for application, known in list(CAPTURES.items()):
+        if known is capture:
+            CAPTURES.pop(application, None)
+
+
+def warn(text: str) -> None:
+    """Say it once in a process."""
+    if text not in _SAID:
+        _SAID.add(text)
+        _log.warning("%s", text)
+
+
+def _unreachable() -> tuple[type[Exception], ...]:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    return (Py4JError, OSError)
+
+
+@contextmanager
+def installing() -> Iterator[None]:
+    """One at a time."""
+    with _LOCKS[-1]:
+        yield
+
+
+def _renew() -> None:
+    """In a forked child: the JVM and the threads are the parent's."""
+    _LOCKS.append(threading.RLock())
+    INHERITED.extend(capture._gateway for capture in CAPTURES.values())
+    CAPTURES.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)

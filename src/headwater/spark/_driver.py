@@ -1,0 +1,105 @@
+"""spark._driver: a session and the program around it -> a probe in its JVM, and hooks for what no listener sees."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import time
+from importlib.resources import files
+from typing import Any
+
+from headwater.errors import ConfigError
+from headwater.guard import guard
+from headwater.spark._capture import CAPTURES, close_all, live
+
+_COMPILED: list[tuple[Any, Any]] = []
+"""Gateway and class: py4j knows classes by their name, so a JVM must have one of ours."""
+_HOOKED: list[str] = []
+
+
+def attach(spark: Any) -> Any:
+    """Put a probe on the listener bus of the session's application."""
+    context = spark._sc
+    kind = next((kind for gateway, kind in _COMPILED if gateway is context._gateway), None)
+    if kind is None:
+        kind = _compile(spark)
+        _COMPILED[:] = [(context._gateway, kind)]
+    probe = kind.newInstance()
+    probe.bind(context._jsc.sc())
+    context._jsc.sc().addSparkListener(probe)
+    return probe
+
+
+def _compile(spark: Any) -> Any:
+    from py4j.java_gateway import JavaPackage  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+    jvm = spark._jvm
+    source = files("headwater.capture.spark").joinpath("probe/Probe.java").read_text(encoding="utf-8")
+    found = jvm.org.codehaus.janino.SimpleCompiler
+    if isinstance(found, JavaPackage):
+        raise ConfigError(
+            "this Spark has no Janino, which compiles the probe: put the janino and commons-compiler jars of its"
+            " release back into SPARK_HOME/jars, or name them with spark.jars"
+        )
+    compiler = found()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    try:
+        compiler.cook(source)
+    except Py4JJavaError as fault:
+        why = str(fault.java_exception).partition("\n")[0]
+        raise ConfigError(f"the probe does not compile on Spark {spark.version}: {why}") from fault
+    return compiler.getClassLoader().loadClass("headwater.Probe")
+
+
+def hook_in() -> None:
+    """See errors that reach no listener, and the end of the program: once, for every capture there will be."""
+    if _HOOKED:
+        return
+    _HOOKED.append("done")
+    from pyspark.errors.exceptions import captured
+
+    plain, hook = captured.convert_exception, sys.excepthook
+
+    def convert(e: Any) -> Any:
+        error = plain(e)
+        with guard("noting an error"):
+            _note(error)
+        return error
+
+    def fatal(kind: Any, error: Any, trace: Any) -> None:
+        with guard("noting the program's end"):
+            for capture in list(CAPTURES.values()):  # one whose application was just stopped as well
+                capture.fatal(f"{kind.__name__}: {error}")
+        hook(kind, error, trace)
+
+    captured.convert_exception, sys.excepthook = convert, fatal
+    atexit.register(close_all)
+
+
+def _note(error: Any) -> None:
+    from pyspark.errors import AnalysisException, ParseException
+
+    if not isinstance(error, (AnalysisException, ParseException)):
+        return
+    found = _statement()
+    if found:  # a mere spark.table("x") that is caught is nobody's failure
+        command, sql = found
+        now = int(time.time() * 1000)
+        for capture in live():
+            capture.refused(
+                {"kind": "refused", "time": now, "error": str(error), "command": command, "sql": sql}
+            )
+
+
+def _statement() -> tuple[str, str | None] | None:
+    """The statement or write that is being run, found among the frames."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        owner, name = type(frame.f_locals.get("self")).__name__, frame.f_code.co_name
+        if owner == "SparkSession" and name == "sql":
+            return "sql", frame.f_locals.get("sqlQuery")
+        if owner.startswith("DataFrameWriter"):
+            return name, None
+        frame = frame.f_back
+    return None
