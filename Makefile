@@ -15,8 +15,13 @@ READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
 BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/graph.py)))
-LIVE := live-backend
+LIVE := live-backend live-spark
 BACKEND := tests/facts tests/store tests/serve tests/test_event.py tests/test_graph.py tests/test_ingest.py
+# each Spark with what its own Python side can work with
+SPARKS := 3.5 4.0
+SPARK_3.5 := 'pyspark==3.5.*' 'numpy<2' 'pyarrow<18' 'pandas<2.3' setuptools
+SPARK_4.0 := 'pyspark==4.0.*' 'pyarrow<24' 'pandas<3'
+SPARK_TESTS := pytest hypothesis jsonschema rfc3339-validator 'sqlglot==30.12.0'
 CODE := src tests bench scripts
 
 .PHONY: help setup check test live $(LIVE) bench demo docs lock dist clean
@@ -58,6 +63,26 @@ live: $(LIVE) ## every live stack, at scale 1
 live-backend: $(READY) ## facts, store, graph and server at scale 1: all examples, fifty kills
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest $(BACKEND)
 
+live-spark: $(READY) $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0 and 3.5, each in an environment of its own
+	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark
+	@for version in $(SPARKS); do \
+		echo "== Spark $$version"; \
+		if ! test -x .venvs/spark-$$version/bin/python; then \
+			echo "skipped: $$(cat .venvs/spark-$$version/.ready)"; \
+			test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; continue; \
+		fi; \
+		HEADWATER_SCALE=1 HEADWATER_LIVE=1 .venvs/spark-$$version/bin/python -m pytest tests/capture/spark/test_live.py; \
+	done
+
+# where it cannot be made, the reason stands in .ready instead, dated so that the next time tries again
+.venvs/spark-%/.ready: pyproject.toml | $(READY)
+	@rm -rf $(@D) && mkdir -p $(@D) && echo "setting up $(@D)"
+	@( command -v java >/dev/null || { echo "needs Java; get it with: apt install openjdk-17-jre-headless"; exit 1; }; \
+	   $(UV) venv --quiet --no-project --allow-existing --python $(BIN)/python $(@D) && VIRTUAL_ENV="$(CURDIR)/$(@D)" \
+	   $(UV) pip install --quiet $(SPARK_$*) $(SPARK_TESTS) --editable . ) >$(@D)/.log 2>&1 \
+	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
+	        mv $@.why $@; touch -d @0 $@; }
+
 bench: $(READY) ## figures against their floors; SIZE=full for full sizes, BENCHES=graph for one
 	@for name in $(BENCHES); do \
 		echo "== $$name"; $(BIN)/python bench/$$name.py $(if $(filter full,$(SIZE)),--full); done
@@ -75,5 +100,5 @@ dist: $(READY) ## build the wheel into dist/
 	@$(UV) build --quiet --wheel --out-dir dist . && ls dist
 
 clean: ## remove what the targets made
-	@rm -rf .venv .tools dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .venvs .tools dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -8,14 +8,14 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import EventError, TooLarge
-from headwater.event import PRODUCER, Event, Limits, encode, facet, make, micros, of, parse, run_uuid, split
+from headwater.event import Event, Limits, encode, facet, make, micros, of, parse, run_uuid, split
+from openlineage import assert_openlineage
 from streams import events
 
 TIME = "2026-01-01T00:00:00Z"
@@ -258,50 +258,6 @@ MADE = [
 @pytest.mark.parametrize("event", MADE, ids=lambda event: f"{event.kind}-{event.type}")
 def test_what_we_make_is_valid_openlineage(event: Event, shared: Path) -> None:
     assert_openlineage(json.loads(event.raw), shared)
-
-
-def assert_openlineage(value: dict[str, Any], shared: Path) -> None:
-    """By the published schemas: the event's own, and each facet's that has one."""
-    contracts = shared / "contracts" / "openlineage"
-    core = json.loads((contracts / "OpenLineage.json").read_text())
-    checker = jsonschema.FormatChecker(["date-time", "uuid"])
-    jsonschema.Draft202012Validator(core, format_checker=checker).validate(value)
-    kind = value["schemaURL"].rsplit("/", 1)[1]
-    jsonschema.Draft202012Validator(
-        {**core, "oneOf": [{"$ref": f"#/$defs/{kind}"}]}, format_checker=checker
-    ).validate(value)
-    assert value["producer"].startswith(PRODUCER) or value["producer"].startswith("https://")
-    known = {path.name: json.loads(path.read_text()) for path in (contracts / "facets").glob("*.json")}
-    registry = _registry(core, known)
-    for holder in (
-        value.get("run"),
-        value.get("job"),
-        value.get("dataset"),
-        *value.get("inputs", ()),
-        *value.get("outputs", ()),
-    ):
-        for facets in ("facets", "inputFacets", "outputFacets"):
-            for name, told in ((holder or {}).get(facets) or {}).items():
-                schema = known.get(told["_schemaURL"].rsplit("/", 1)[1].split("#")[0])
-                if schema is not None:
-                    jsonschema.Draft202012Validator(
-                        schema, registry=registry, format_checker=checker
-                    ).validate({name: told})
-
-
-def _registry(core: dict[str, Any], facets: dict[str, Any]) -> Any:
-    from referencing import Registry, Resource
-    from referencing.jsonschema import DRAFT202012
-
-    resources = [(core["$id"], Resource(core, DRAFT202012))]
-    resources += [(schema["$id"], Resource(schema, DRAFT202012)) for schema in facets.values()]
-
-    def other_version(
-        uri: str,
-    ) -> Any:  # facets refer to the core of their day: they are the same for our purpose
-        return Resource(core, DRAFT202012)
-
-    return Registry(retrieve=other_version).with_resources(resources)
 
 
 def test_the_recorded_demo_is_valid_openlineage(shared: Path) -> None:

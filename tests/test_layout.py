@@ -62,7 +62,18 @@ WIDE = {
 """Who may catch everything without raising it again, and why."""
 
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "base", "misc"}
-HEAVY = ("pyspark", "sqlglot", "litestar", "sqlalchemy", "alembic", "uvicorn", "httpx", "yaml", "rich", "typer")
+HEAVY = (
+    "pyspark",
+    "sqlglot",
+    "litestar",
+    "sqlalchemy",
+    "alembic",
+    "uvicorn",
+    "httpx",
+    "yaml",
+    "rich",
+    "typer",
+)
 
 
 def dotted(path: Path) -> str:

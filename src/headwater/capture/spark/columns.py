@@ -24,7 +24,8 @@ from headwater.capture.spark.deps import (
 from headwater.capture.spark.expressions import Env, Expression, Reader
 from headwater.capture.spark.leaves import leaf_rel
 from headwater.capture.spark.names import Node
-from headwater.capture.spark.relation import Attributes, Ground, Rel, attributes, refs
+from headwater.capture.spark.relation import Attributes, Ground, Rel, Schema, attributes, refs
+from headwater.naming import Identity
 
 
 class Plan:
@@ -36,6 +37,8 @@ class Plan:
         self.unknown: set[str] = set()
         self.seen: dict[int, Deps] = {}
         self.subqueries: list[Rel] = []
+        self.read: dict[Identity, Schema] = {}
+        """All columns read of each dataset, by whichever leaf."""
         self.rels: list[Rel] = []
         self._reader = Reader(ground.sources, self.seen, self._subquery)
         self._cte: dict[int, Rel] = {}
@@ -61,7 +64,16 @@ class Plan:
 
     def _visit(self, node: Node) -> Rel:
         self.subqueries = []
-        rel: Rel = _NODES.get(node["n"], Plan._other)(self, node)
+        try:
+            rel: Rel = _NODES.get(node["n"], Plan._other)(self, node)
+        except (
+            KeyError,
+            IndexError,
+            TypeError,
+            AttributeError,
+        ):  # a node we know, with other fields than we know
+            self.unknown.add(node["n"])
+            rel = self._other(node)
         if self.subqueries:
             every = [rel, *self.subqueries]
             rows = union(each.rows for each in every)
@@ -234,7 +246,11 @@ class Plan:
     def _other(self, n: Node) -> Rel:
         kids = [self.rels[at] for field, value in n.items() if field not in ("o", "q") for at in refs(value)]
         if not kids:
-            return leaf_rel(self.ground, n)
+            found = leaf_rel(self.ground, n)
+            for dataset, schema in found.inputs.items():
+                have = self.read.setdefault(dataset, [])
+                have.extend(each for each in schema if each not in have)
+            return found
         one = kids[0]
         if len(kids) > 1:
             env = {number: d for k in kids for number, d in k.env.items()}

@@ -103,8 +103,8 @@ def _inside(kind: str) -> list[tuple[str, str]]:
 
 
 def _named(part: str) -> tuple[str, str]:
-    if part.startswith("`"):
-        end = part.index("`", 1)
+    end = part.find("`", 1) if part.startswith("`") else -1
+    if end > 0:
         return part[1:end], part[end + 2 :]
     name, _, kind = part.partition(":")
     return name, kind

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from headwater.capture.spark import ddl, facets, names
 from headwater.capture.spark.columns import Plan
@@ -17,13 +18,15 @@ from headwater.capture.spark.relation import Ground, Schema
 from headwater.capture.spark.state import Counts, Event, Execution, Record, State, Stream
 from headwater.capture.spark.telling import event, finished, folded, run_id, streamed
 from headwater.capture.spark.writes import Effect, Output, effect
-from headwater.naming import Identity
+from headwater.naming import Identity, scrub
 
 _WRITERS = re.compile(
     r"DataWritingCommandExec|(Append|Overwrite|Replace|Write|Delta|CreateTableAsSelect|AtomicCreate).*Exec$"
 )
 _STREAM = re.compile(r"runId = ([0-9a-f-]{36})\s+batch = (\w+)")
 _REMEMBERED = 100_000
+_SAME_ERROR = 60_000
+"""Milliseconds within which the driver's word of an error is that of the execution."""
 
 
 def interpret(record: Record, state: State) -> list[Event]:
@@ -44,7 +47,8 @@ def _app_start(r: Record, s: State) -> list[Event]:
 def _app_end(r: Record, s: State) -> list[Event]:
     open_runs = [x for x in s.executions.values() if x.told and x.id == x.root]
     left = [finished(s, x, r["time"], None, "ABORT") for x in open_runs]
-    left += [streamed(s, x, r["time"], "ABORT") for x in s.streams.values() if not x.ended]
+    for stream in (each for each in s.streams.values() if not each.ended):
+        left += [*_opened(s, stream), streamed(s, stream, r["time"], "ABORT")]
     s.executions.clear()
     s.streams.clear()
     kind = "FAIL" if r.get("error") else "COMPLETE"
@@ -87,7 +91,7 @@ def _end(r: Record, s: State) -> list[Event]:
     if x.root != x.id:
         return []  # folded into its root
     if error:
-        s.errors = [*s.errors[-20:], _first_line(error)]
+        s.errors = [*s.errors[-20:], (_first_line(error), r["time"])]
     if x.stream is not None:
         return _batch(r, x, s)
     has = [each for each in (x, *x.nested) if each.effect and (each.effect.inputs or each.effect.outputs)]
@@ -119,7 +123,14 @@ def _batch(r: Record, x: Execution, s: State) -> list[Event]:
         stream.outputs[out.named.identity] = out
     if x.effect and x.effect.command:
         stream.command = x.effect.command
-    return [streamed(s, stream, r["time"], "RUNNING")] if not stream.ended and not r.get("error") else []
+    if stream.ended or r.get("error"):
+        return []
+    return [*_opened(s, stream), streamed(s, stream, r["time"], "RUNNING")]
+
+
+def _opened(s: State, stream: Stream) -> list[Event]:
+    """The START of a stream, once: when it is known where it writes, or when it ends."""
+    return [streamed(s, stream, stream.start, "START")] if stream.job is None else []
 
 
 def _sum(one: Counts, other: Counts) -> Counts:
@@ -138,7 +149,7 @@ def _stream_of(s: State, run: str, at: int) -> Stream:
 def _stream_start(r: Record, s: State) -> list[Event]:
     stream = _stream_of(s, r["run"], r["time"])
     stream.name, stream.query = r.get("name"), r.get("query")
-    return [streamed(s, stream, stream.start, "START")]
+    return _opened(s, stream) if stream.name else []
 
 
 def _stream_progress(r: Record, s: State) -> list[Event]:
@@ -153,12 +164,20 @@ def _stream_progress(r: Record, s: State) -> list[Event]:
         batchId=progress.get("batchId"),
         inputRows=progress.get("numInputRows"),
         sources=[
-            {k: each.get(k) for k in ("description", "startOffset", "endOffset", "numInputRows")}
+            {k: _clean(each.get(k)) for k in ("description", "startOffset", "endOffset", "numInputRows")}
             for each in progress.get("sources", [])
         ],
-        sink={k: v for k, v in (progress.get("sink") or {}).items() if k in ("description", "numOutputRows")},
+        sink={
+            k: _clean(v)
+            for k, v in (progress.get("sink") or {}).items()
+            if k in ("description", "numOutputRows")
+        },
     )
-    return [streamed(s, stream, r["time"], "RUNNING", {"headwater_stream": told})]
+    return [*_opened(s, stream), streamed(s, stream, r["time"], "RUNNING", {"headwater_stream": told})]
+
+
+def _clean(value: Any) -> Any:
+    return scrub(value) if isinstance(value, str) else value
 
 
 def _stream_end(r: Record, s: State) -> list[Event]:
@@ -167,9 +186,9 @@ def _stream_end(r: Record, s: State) -> list[Event]:
         return []
     stream.ended = True
     error = r.get("error")
-    out = [streamed(s, stream, r["time"], "FAIL" if error else "COMPLETE", error=error)]
+    out = [*_opened(s, stream), streamed(s, stream, r["time"], "FAIL" if error else "COMPLETE", error=error)]
     if error:
-        s.errors = [*s.errors[-20:], _first_line(error)]
+        s.errors = [*s.errors[-20:], (_first_line(error), r["time"])]
     s.streams.pop(r["run"], None)
     return out
 
@@ -201,7 +220,12 @@ def _job_end(r: Record, s: State) -> list[Event]:
 
 def _refused(r: Record, s: State) -> list[Event]:
     """An error that reached the driver program; one that an execution has told already is not told twice."""
-    if _first_line(r["error"]) in s.errors:
+    said = _first_line(r["error"])
+    known = next(
+        (each for each in s.errors if each[0] == said and abs(r["time"] - each[1]) < _SAME_ERROR), None
+    )
+    if known is not None:
+        s.errors.remove(known)
         return []
     run = run_id(s, f"refused{r['time']}{r['error']}", r["time"])
     name = f"{s.app}.{facets.normalized(r.get('command', 'sql'))}"

@@ -41,6 +41,8 @@ class Execution:
     """What tables have become after the commit."""
     scans: list[Any] = field(default_factory=list)
     told: bool = False
+    job: str | None = None
+    """The job's name, as it was first told: a run has one job."""
     stream: str | None = None
     plan: Plan | None = None
     """Kept for a statement about tables, whose end tells more."""
@@ -58,6 +60,8 @@ class Stream:
     inputs: dict[Identity, Schema] = field(default_factory=dict)
     outputs: dict[Identity, Output] = field(default_factory=dict)
     command: str = "stream"
+    job: str | None = None
+    """The job's name; a stream is told when its first batch has said where it writes."""
     ended: bool = False
 
 
@@ -82,4 +86,5 @@ class State:
     executions: dict[int, Execution] = field(default_factory=dict)
     jobs: dict[int, Execution] = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
-    errors: list[str] = field(default_factory=list)
+    errors: list[tuple[str, int]] = field(default_factory=list)
+    """First lines and times of errors that executions told, so that the driver's word of them is no second one."""

@@ -72,6 +72,7 @@ def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> E
     for out in outputs:  # what a table was before is not what it is now
         out.named = replace(out.named, version=versions.get(out.named.identity))
     command = x.effect.command if x.effect and x.effect.command else "execution"
+    x.job = x.job or job_name(s, command, outputs)
     told: dict[str, Any] = {"sql": facets.sql(x.sql)} if x.sql else {}
     run_facets: dict[str, Any] = {}
     unknown = sorted({name for each in (x, *x.nested) if each.effect for name in each.effect.unknown})
@@ -82,7 +83,7 @@ def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> E
         kind,
         ms,
         run_id(s, str(x.id), x.start),
-        job_name(s, command, outputs),
+        x.job,
         "SQL_JOB" if x.id >= 0 else "RDD_JOB",
         "BATCH",
         [
@@ -128,10 +129,11 @@ def streamed(
 ) -> Event:
     """An event of a streaming query: a whole snapshot each time, so that no consumer takes a gap for an end."""
     outputs = list(x.outputs.values())
-    name = facets.normalized(x.name) if x.name else facets.normalized(x.command)
-    job = job_name(s, name, outputs) if x.name is None else f"{s.app}.{name}"
+    if x.job is None:
+        named = f"{s.app}.{facets.normalized(x.name)}" if x.name else None
+        x.job = named or job_name(s, x.command, outputs)
     return event(
-        s, kind, ms, x.run, job, "SQL_JOB", "STREAMING",
+        s, kind, ms, x.run, x.job, "SQL_JOB", "STREAMING",
         [facets.read(identity, schema, s.named.get(identity), None) for identity, schema in x.inputs.items()],
         [facets.written(out, s.sources, whole=kind != "START") for out in outputs],
         error=error, run_facets=run_facets,

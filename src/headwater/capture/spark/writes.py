@@ -55,8 +55,13 @@ def effect(plan: Plan) -> Effect:
         rel = plan.rels[-1]
         out = Effect(n["n"], rel.inputs, [], rel)
     else:
-        out = made(plan, n)
+        try:
+            out = made(plan, n)
+        except (KeyError, IndexError, TypeError, AttributeError, AssertionError):  # other fields than we know
+            plan.unknown.add(n["n"])
+            out = Effect("", plan.rels[-1].inputs, [], plan.rels[-1])
         out.command = n["n"]
+    out.inputs = {dataset: plan.read.get(dataset, schema) for dataset, schema in out.inputs.items()}
     out.unknown = frozenset(plan.unknown)
     for each in out.outputs:
         plan.named.setdefault(each.named.identity, each.named)

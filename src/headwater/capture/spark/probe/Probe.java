@@ -524,6 +524,12 @@ public class Probe extends SparkListener {
       for (int i = 0; i < ns.length; i++) out.append(quote(ns[i])).append(",");
       out.append(quote(((Identifier) o).name())).append("]}");
     } else if (o instanceof RDD) rdd(out, (RDD) o);
+    else if (o.getClass().getName().startsWith("scala.Tuple")) { // a view's column and its comment
+      scala.Product pair = (scala.Product) o;
+      out.append("[");
+      for (int i = 0; i < pair.productArity(); i++) { if (i > 0) out.append(","); value(out, pair.productElement(i), depth + 1); }
+      out.append("]");
+    }
     else if (o instanceof Path || o instanceof java.net.URI || o instanceof JoinType || o instanceof Enum) out.append(quote(o.toString()));
     else if (o instanceof org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat) value(out, ((org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat) o).locationUri(), depth);
     else out.append(quote(o.getClass().getName()));

@@ -1,0 +1,184 @@
+"""The programs on the Spark that is installed here: the same lineage as recorded, one end for each run, and no mixing."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checking import compare, ends, identity, lifecycle
+from programs import PROGRAMS, prepare
+from replaying import RECORDS, records
+from sessions import Session
+
+from conftest import SHARED
+from openlineage import assert_openlineage
+
+# pyspark leaves sockets to the collector, and older ones use what newer Pythons warn of
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning:pyspark"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory, need: Callable[[str, str], None]) -> Iterator[Session]:
+    """One application for all tests here."""
+    if importlib.util.find_spec("pyspark") is None:
+        need("pyspark", "pip install 'headwater[spark]'")
+    if shutil.which("java") is None:
+        need("Java", "apt install openjdk-17-jre-headless")
+    found = Session(tmp_path_factory.mktemp("spark").resolve() / "data")
+    prepare(found.spark, str(found.root))
+    found.take()
+    yield found
+    found.stop()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program(name: str, session: Session, request: pytest.FixtureRequest) -> None:
+    program = PROGRAMS[name]
+    if program.needs:
+        pytest.importorskip(program.needs)
+    session.take()
+    program.run(session.spark, str(session.root))
+    told, events = session.take()
+    for event in events if SHARED.is_dir() else ():
+        assert_openlineage(event, SHARED)
+    assert _shapes(told) <= _shapes_recorded(session.minor), (
+        "record the programs again: scripts/record_spark.py"
+    )
+    if program.wrong and session.minor in (program.wrong_on or (session.minor,)):
+        request.applymarker(pytest.mark.xfail(strict=True, reason=program.wrong))
+    found = list(compare(program, events, str(session.root), session.minor))
+    assert not found, "\n".join(found)
+
+
+def _shapes(told: list[dict[str, Any]]) -> set[str]:
+    """What kinds of records and nodes there are, each with its fields."""
+    out = set()
+    for each in told:
+        out.add(f"{each['kind']}")
+        out |= {f"{node['n']}: {' '.join(sorted(node))}" for node in each.get("plan", [])}
+    return out
+
+
+def _shapes_recorded(minor: str) -> set[str]:
+    """Of all programs: which node a program has may depend on what ran before."""
+    if not (RECORDS / minor).is_dir():
+        pytest.skip(f"nothing is recorded of Spark {minor}")
+    return {shape for name in PROGRAMS for shape in _shapes(records(minor, name))}
+
+
+def test_every_query_has_one_end(session: Session) -> None:
+    session.take()
+    frame = session.spark.read.parquet(f"{session.root}/orders")
+    for number in range(200):
+        frame.where(f"id > {number}").collect()
+    told, events = session.take()
+    started = [each for each in told if each["kind"] == "start"]
+    assert len(started) == sum(each["kind"] == "end" for each in told) == 200
+    assert Counter(each["eventType"] for each in ends(events)) == {"COMPLETE": 200}
+    assert not list(lifecycle(events))
+
+
+def test_threads_do_not_mix(session: Session) -> None:
+    session.take()
+    faults: list[BaseException] = []
+
+    def copy(column: str) -> None:
+        try:
+            frame = session.spark.read.parquet(f"{session.root}/orders").where(f"{column} IS NOT NULL")
+            for number in range(3):
+                frame.select(column).write.parquet(f"{session.root}/threads/{column}{number}")
+        except BaseException as fault:
+            faults.append(fault)
+            raise
+
+    columns = ("id", "person", "amount", "state", "day")
+    threads = [threading.Thread(target=copy, args=(column,)) for column in columns]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
+    _, events = session.take()
+    assert not list(lifecycle(events))
+    found = {}
+    for event in ends(events):
+        (output,) = event["outputs"]
+        lineage = output["facets"]["columnLineage"]
+        sources = {each["field"] for told in lineage["fields"].values() for each in told["inputFields"]}
+        found[Path(output["name"]).name] = sources | {each["field"] for each in lineage["dataset"]}
+    assert found == {f"{column}{number}": {column} for column in columns for number in range(3)}
+
+
+def test_installing_twice_is_once(session: Session) -> None:
+    import headwater.spark
+
+    assert headwater.spark.install(session.spark) is session.capture
+    session.take()
+    session.spark.read.parquet(f"{session.root}/orders").collect()
+    _, events = session.take()
+    assert len(ends(events)) == 1
+
+
+def test_a_flush_brings_what_was_done_before_it(session: Session) -> None:
+    session.take()
+    for number in range(5):
+        session.spark.range(3).write.parquet(f"{session.root}/flushed/{number}")
+        session.settle()
+        outputs = {identity(out)[1] for event in ends(session.peek()) for out in event["outputs"]}
+        assert f"{session.root}/flushed/{number}" in outputs
+
+
+def test_secrets_stay_inside(session: Session) -> None:
+    """Before a record leaves the JVM, and before an event leaves us."""
+    session.take()
+    secret = "hunter2"
+    url = f"jdbc:nothing://fred:{secret}@db/shop?password={secret}"
+    with pytest.raises(Exception):  # noqa: B017, PT011 - no such driver
+        session.spark.read.jdbc(url, "orders", properties={"password": secret, "user": "fred"}).collect()
+    from pyspark.sql.functions import udf
+
+    def refuse(value):  # type: ignore[no-untyped-def]
+        raise ValueError(f"cannot reach {url}")
+
+    with pytest.raises(Exception):  # noqa: B017, PT011
+        session.spark.range(1).select(udf(refuse, "string")("id")).write.parquet(f"{session.root}/secret")
+    told, events = session.take()
+    assert secret not in repr(told)
+    assert secret not in repr(events)
+
+
+def test_the_end_of_the_application(tmp_path: Path) -> None:
+    """In a process of its own: one JVM has one application."""
+    import subprocess
+    import sys
+
+    code = f"""
+import json, pathlib, sys
+sys.path[:0] = [{str(Path(__file__).parent)!r}]
+from sessions import Session
+session = Session(pathlib.Path({str(tmp_path)!r}))
+session.spark.range(3).write.parquet({str(tmp_path / "out")!r})
+session.spark.stop()
+session.capture.close()
+session.capture.close()
+assert session.capture.flush(1)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=180, capture_output=True)
+    import json
+
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert not list(lifecycle(events))
+    assert [each["eventType"] for each in events] == ["START", "START", "COMPLETE", "COMPLETE"]
+    assert events[0]["job"]["name"] == events[-1]["job"]["name"] == "programs"
