@@ -179,10 +179,14 @@ def test_show_a_dataset_a_job_and_a_run(run: Run, store: str) -> None:
     assert "FAILED: not_null day" in failed
 
 
-def test_the_store_is_looked_after(run: Run, store: str, tmp_path: Path) -> None:
+def test_the_store_is_looked_after(run: Run, store: str) -> None:
     assert run("store", "status", "--json", "--store", store).json["events"] == len(LINES)
     assert f"{len(LINES)}" in run("store", "status", "--store", store).out
     assert run("store", "migrate", "--store", store).code == 0
+    strict = "sqlite:///empty.db?migrate_on_open=no"
+    assert run("store", "status", "--store", strict).code == 1
+    assert run("store", "migrate", "--store", strict).code == 0, "it does what the others ask for"
+    assert run("store", "status", "--store", strict).code == 0
     assert "sound" in run("store", "check", "--store", store).out
     assert f"{len(LINES)} events replayed" in run("store", "replay", "--store", store).out
     assert run("store", "copy", "sqlite:///copy.db", "--store", store).code == 0

@@ -76,7 +76,7 @@ def main() -> None:
         code = 0
     except typer.Exit as done:
         code = done.exit_code
-    except Exception as fault:
+    except Exception as fault:  # typer offers no class for click's errors: all others rise again
         if not hasattr(fault, "exit_code") or not hasattr(fault, "show"):
             raise
         fault.show()  # click's own: wrong use, told with the command's usage

@@ -58,7 +58,11 @@ def run_migrate(store: StoreOption = None) -> None:
     Examples:
       headwater store migrate --store sqlite:///lineage.db
     """
-    opened = _opened(store)
+    settings = config.load({"store": store})
+    options = config.options(settings, "store")
+    if settings.store.startswith("sqlite:"):  # what keeps others from migrating is no hindrance here
+        options["migrate_on_open"] = True
+    opened = open_store(settings.store, **options)
     typer.echo(f"{opened.url} is at this version's format")
     opened.close()
 

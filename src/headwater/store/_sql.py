@@ -53,7 +53,7 @@ class SqlStore:
                 with self._writer.begin() as connection:
                     self._refresh(connection)
                     yield connection
-            except BaseException as fault:
+            except BaseException as fault:  # an interrupt rolls back too; whatever it is rises again
                 self._ids.drop()
                 self._generation = None  # what was loaded inside may be gone: look again
                 if isinstance(fault, (exc.SQLAlchemyError, sqlite3.Error)):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event, exc
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import QueuePool
 
 from headwater.errors import ConfigError, StoreError
 from headwater.store._migrate import HEAD, migrate, revision
@@ -39,7 +39,7 @@ def open_sqlite(
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise StoreError(f"store {url}: {path.parent} cannot be made: {fault.strerror}") from fault
-    writer = _engine(path, "IMMEDIATE", synchronous, int(cache_mb), pool=True)
+    writer = _engine(path, "IMMEDIATE", synchronous, int(cache_mb))
     try:
         if str(migrate_on_open).lower() not in ("no", "false", "0"):
             migrate(writer, url)
@@ -47,12 +47,12 @@ def open_sqlite(
             raise StoreError(
                 f"store {url} has format {have or 'none'}, not {HEAD}: run `headwater store migrate`"
             )
-    except BaseException as fault:
+    except BaseException as fault:  # no connection is left open, whatever it is; it rises again
         writer.dispose()
         if isinstance(fault, exc.SQLAlchemyError):
             raise told(url, fault) from fault
         raise
-    reader = _engine(path, "DEFERRED", synchronous, int(cache_mb), pool=True, read_only=True)
+    reader = _engine(path, "DEFERRED", synchronous, int(cache_mb), read_only=True)
     return SqlStore(url, writer, reader)
 
 
@@ -65,12 +65,10 @@ def _path(url: str) -> Path:
     return Path(rest[1:]).expanduser()
 
 
-def _engine(
-    path: Path, begin: str, synchronous: str, cache_mb: int, *, pool: bool, read_only: bool = False
-) -> Engine:
+def _engine(path: Path, begin: str, synchronous: str, cache_mb: int, *, read_only: bool = False) -> Engine:
     engine = create_engine(
         f"sqlite:///{path}",
-        poolclass=QueuePool if pool else NullPool,
+        poolclass=QueuePool,
         pool_size=1 if begin == "IMMEDIATE" else 8,
         max_overflow=0 if begin == "IMMEDIATE" else 32,
         connect_args={
