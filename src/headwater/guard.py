@@ -95,21 +95,24 @@ class Guard:
 
 
 class Guarded:
-    """What `guard("doing this")` answers: `with` it, or decorate with it."""
+    """What `guard("doing this")` answers: `with` it, or decorate with it. After a `with`, `fault` is what was caught."""
 
-    __slots__ = ("_doing", "_guard")
+    __slots__ = ("_doing", "_guard", "fault")
 
     def __init__(self, guard: Guard, doing: str) -> None:
         self._guard, self._doing = guard, doing
+        self.fault: Exception | None = None
 
-    def __enter__(self) -> None:
-        return None
+    def __enter__(self) -> Guarded:
+        self.fault = None
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> bool:
         if not isinstance(fault, Exception):
             return False
+        self.fault = fault
         self._guard.caught(self._doing, fault)
         return True
 

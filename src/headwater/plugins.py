@@ -55,7 +55,7 @@ def find(kind: str, name: object, table: Table) -> Factory:
     """The factory behind a name: from our table first, then from installed packages."""
     if isinstance(name, str) and name in table:
         return _load(kind, name, *table[name])
-    outside = _outside(kind)
+    outside = installed(kind)
     if isinstance(name, str) and name in outside:
         factory: Factory = outside[name].load()
         return factory
@@ -64,7 +64,7 @@ def find(kind: str, name: object, table: Table) -> Factory:
 
 def known(kind: str, table: Table) -> list[str]:
     """Every name that `find` answers to."""
-    return sorted({*table, *_outside(kind)})
+    return sorted({*table, *installed(kind)})
 
 
 def check(what: str, factory: Factory, options: Mapping[str, Any]) -> None:
@@ -77,7 +77,8 @@ def check(what: str, factory: Factory, options: Mapping[str, Any]) -> None:
         raise ConfigError(f"{what}: {fault}; it takes: {takes or 'no options'}") from None
 
 
-def _outside(kind: str) -> dict[str, EntryPoint]:
+def installed(kind: str) -> dict[str, EntryPoint]:
+    """What packages outside bring: name -> entry point, not loaded yet."""
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=f"headwater.{kind}"):
         if point.name in found and found[point.name].value != point.value:

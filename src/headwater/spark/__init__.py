@@ -10,12 +10,30 @@ background thread here reads and interprets them. Neither the user's thread nor 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from headwater import config
+from headwater import config, plugins
 from headwater.capture.spark import State
 from headwater.capture.spark.agents import listeners
+from headwater.capture.spark.extending import Extensions
+from headwater.capture.spark.extension import (
+    ActiveJob,
+    Context,
+    Dataset,
+    DatasetFactory,
+    Extension,
+    InputDataset,
+    JobEnd,
+    JobStart,
+    Node,
+    OutputDataset,
+    Rdd,
+    SqlEnd,
+    SqlStart,
+    Stage,
+    StageInfo,
+)
 from headwater.capture.spark.facets import normalized
 from headwater.capture.spark.settings import OPTIONS, SparkSettings, read
 from headwater.emitter import Emitter
@@ -25,7 +43,25 @@ from headwater.naming import scrub_mapping
 from headwater.spark._capture import CAPTURES, INHERITED, Capture, installing, warn
 from headwater.spark._driver import attach, hook_in
 
-__all__ = ["Capture", "install"]
+__all__ = [
+    "ActiveJob",
+    "Capture",
+    "Context",
+    "Dataset",
+    "DatasetFactory",
+    "Extension",
+    "InputDataset",
+    "JobEnd",
+    "JobStart",
+    "Node",
+    "OutputDataset",
+    "Rdd",
+    "SqlEnd",
+    "SqlStart",
+    "Stage",
+    "StageInfo",
+    "install",
+]
 
 _PREFIXES = (
     "spark.sql.catalog",
@@ -37,11 +73,13 @@ _PREFIXES = (
 )
 
 
-def install(spark: Any, **options: Any) -> Capture:
+def install(spark: Any, *, extensions: Iterable[Extension | type[Extension]] = (), **options: Any) -> Capture:
     """Capture the lineage of a session's application; the same capture where it runs already.
 
     Args:
         spark: a SparkSession.
+        extensions: what else shall look at plans, jobs and stages; besides those that installed packages bring as
+            entry points of group `headwater.spark_extension`.
         options: settings, as in headwater.toml: `transport`, `namespace`, …, and those of Spark alone, as
             `app_name`, `parent_run_id`, `job_tags`; they go before `spark.headwater.*`.
 
@@ -50,10 +88,12 @@ def install(spark: Any, **options: Any) -> Capture:
 
     """
     context = _context(spark)
+    given = [_extension(one) for one in extensions]
     with installing():
         application = str(context.applicationId)
         known = CAPTURES.get(application)
         if known is not None and known.live:
+            known.extend(given)
             return known
         conf = dict(context.getConf().getAll())
         said = read(conf, options)
@@ -66,6 +106,10 @@ def install(spark: Any, **options: Any) -> Capture:
         state = _state(spark, context, conf, settings, said)
         probe = attach(spark)
         capture = Capture(probe, context._jsc.sc().listenerBus(), context._gateway, state, emitter)
+        brought = plugins.installed("spark_extension").items()
+        capture.extend(
+            [*((name, lambda point=point: _made(point.load())) for name, point in brought), *given]
+        )
         CAPTURES[application] = capture
         capture.start(_app_start(context, conf, said))
         hook_in()
@@ -88,6 +132,20 @@ def _context(spark: Any) -> Any:
     if context._jsc is None:
         raise ConfigError("this session is stopped: install the one that SparkSession.builder makes next")
     return context
+
+
+def _extension(given: Extension | type[Extension]) -> tuple[str, Callable[[], Extension]]:
+    kind = given if isinstance(given, type) else type(given)
+    if not issubclass(kind, Extension):
+        raise ConfigError(f"extensions: {given!r} is no headwater.spark.Extension")
+    return kind.__qualname__, lambda: _made(given)
+
+
+def _made(given: Any) -> Extension:
+    made = given() if isinstance(given, type) else given
+    if not isinstance(made, Extension):
+        raise TypeError(f"{given!r} is no headwater.spark.Extension")
+    return made
 
 
 def _emitter(settings: config.Settings) -> Emitter:
@@ -119,11 +177,16 @@ def _state(
     with guard("asking for the warehouse"):
         kept["spark.sql.warehouse.dir"] = str(spark.conf.get("spark.sql.warehouse.dir"))
         kept["spark.sql.catalogImplementation"] = str(spark.conf.get("spark.sql.catalogImplementation"))
+    name = normalized(said.app_name or str(context.appName)) or "unknown"
+    run = said.run_id or _uuid7(int(context.startTime))
+    version = str(spark.version)
+    shown = {key: str(value) for key, value in scrub_mapping(conf).items()}
     return State(
         settings.namespace,
-        normalized(said.app_name or str(context.appName)) or "unknown",
-        said.run_id or _uuid7(int(context.startTime)),
-        version=str(spark.version),
+        name,
+        run,
+        version=version,
+        extensions=Extensions(Context(settings.namespace, name, run, version, shown)),
         conf={key: str(value) for key, value in scrub_mapping(kept).items()},
         parent=said.parent.told(settings.namespace) if said.parent else None,
         root=said.root.told(settings.namespace) if said.root else None,

@@ -7,13 +7,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
 from headwater.capture.spark import State, interpret
+from headwater.capture.spark.extension import Extension
 from headwater.emitter import Emitter, Stats
 from headwater.guard import guard
 
@@ -47,6 +48,14 @@ class Capture:
         self._fatal: str | None = None
         if probe is None:
             self._finished.set()
+
+    def extend(self, extensions: Iterable[tuple[str, Callable[[], Extension]]]) -> None:
+        """Let extensions look at what happens from here on."""
+        for name, make in extensions:
+            if self._state is not None:
+                self._state.extensions.add(name, make)
+        if self._state is not None and self._state.extensions:
+            self._reaches(self._probe.extend)
 
     def start(self, record: dict[str, Any]) -> None:
         """Begin with the application's start, on a thread of its own."""
@@ -156,6 +165,9 @@ class Capture:
                 seen.set()
         elif record["kind"] == "app_end":
             self._ending(record)
+        elif record["kind"] == "lost":
+            warn("the queue of Spark's records was full: some were lost, the application's run says how many")
+            self._handle(record)
         else:
             self._handle(record)
 

@@ -65,7 +65,8 @@ class Plan:
     def _visit(self, node: Node) -> Rel:
         self.subqueries = []
         try:
-            rel: Rel = _NODES.get(node["n"], Plan._other)(self, node)
+            told = leaf_rel(self.ground, node) if "named" in node else None
+            rel: Rel = told or _NODES.get(node["n"], Plan._other)(self, node)
         except (
             KeyError,
             IndexError,

@@ -225,6 +225,11 @@ def error_message(error: str) -> dict[str, Any]:
     return facet("errorMessage", message=first, programmingLanguage="JAVA", stackTrace=text)
 
 
+def degraded(*reasons: str) -> dict[str, Any]:
+    """The facet that says what is missing here, and why."""
+    return facet("headwater_degraded", reasons=list(reasons))
+
+
 def sql(query: str) -> dict[str, Any]:
     """The sql facet, without secrets and of bounded length."""
     return facet("sql", query=scrub(query)[:_LONGEST_SQL], dialect="spark")

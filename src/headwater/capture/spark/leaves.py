@@ -12,9 +12,12 @@ def leaf_rel(ground: Ground, n: Node) -> Rel:
     """A leaf: each attribute is a column of the datasets that it names."""
     listed = n.get("o") or []
     outs = attributes(n)
-    if n["n"] in ("LogicalRDD", "ExternalRDD"):
+    if "named" in n:  # an extension knows it
+        found, query = n["named"], None
+    elif n["n"] in ("LogicalRDD", "ExternalRDD"):
         return _rdd(ground, n, outs)
-    found, query = leaf(ground.naming, n)
+    else:
+        found, query = leaf(ground.naming, n)
     if query is not None:
         return _query(ground, n, outs, query)
     shown = [each for each in listed if len(each) == 3]  # hidden metadata columns are nobody's source

@@ -13,11 +13,13 @@ from typing import Any
 from headwater.capture.spark import ddl, facets, names
 from headwater.capture.spark.columns import Plan
 from headwater.capture.spark.deps import NONE
+from headwater.capture.spark.extending import Added
+from headwater.capture.spark.extension import Dataset
 from headwater.capture.spark.names import Named, Naming
-from headwater.capture.spark.relation import Ground, Schema
+from headwater.capture.spark.relation import Ground, Schema, refs
 from headwater.capture.spark.state import Counts, Event, Execution, Record, State, Stream
 from headwater.capture.spark.telling import event, finished, folded, run_id, streamed
-from headwater.capture.spark.writes import Effect, Output, effect
+from headwater.capture.spark.writes import Effect, Output, aim, effect
 from headwater.naming import Identity, scrub
 
 _WRITERS = re.compile(
@@ -51,8 +53,15 @@ def _app_end(r: Record, s: State) -> list[Event]:
         left += [*_opened(s, stream), streamed(s, stream, r["time"], "ABORT")]
     s.executions.clear()
     s.streams.clear()
-    kind = "FAIL" if r.get("error") else "COMPLETE"
-    return [*left, event(s, kind, r["time"], s.run, s.app, "APPLICATION", "NONE", error=r.get("error"))]
+    kind, told = "FAIL" if r.get("error") else "COMPLETE", {}
+    if s.lost:
+        told["headwater_degraded"] = facets.degraded(
+            f"{s.lost} records came while the queue was full: they are lost"
+        )
+    return [
+        *left,
+        event(s, kind, r["time"], s.run, s.app, "APPLICATION", "NONE", error=r.get("error"), run_facets=told),
+    ]
 
 
 def _start(r: Record, s: State) -> list[Event]:
@@ -60,6 +69,9 @@ def _start(r: Record, s: State) -> list[Event]:
         r["id"], r["root"] if "root" in r else r["id"], r["time"], r.get("description", ""), r.get("sql")
     )
     s.executions[x.id] = x
+    x.unread = "full" in r
+    if s.extensions:
+        x.added.join(s.extensions.build(r))
     if "plan" in r:
         _understand(r, x, s)
     if x.root != x.id and x.root in s.executions:
@@ -71,7 +83,7 @@ def _start(r: Record, s: State) -> list[Event]:
         x.stream = found.group(1)
         _stream_of(s, x.stream, x.start)
         return []
-    if x.effect and (x.effect.inputs or x.effect.outputs):
+    if _says(x):
         x.told = True
         return [finished(s, x, x.start, None, "START")]
     return []
@@ -79,6 +91,9 @@ def _start(r: Record, s: State) -> list[Event]:
 
 def _end(r: Record, s: State) -> list[Event]:
     x = s.executions.pop(r["id"], None) or Execution(r["id"], r["id"], r["time"])
+    x.unread |= "full" in r
+    if s.extensions:
+        x.added.join(s.extensions.build(r))
     if "plan" in r:
         _understand(r, x, s)
     elif x.plan is not None and "after" in r:  # a table as the statement left it
@@ -94,11 +109,15 @@ def _end(r: Record, s: State) -> list[Event]:
         s.errors = [*s.errors[-20:], (_first_line(error), r["time"])]
     if x.stream is not None:
         return _batch(r, x, s)
-    has = [each for each in (x, *x.nested) if each.effect and (each.effect.inputs or each.effect.outputs)]
-    if not has and not error:
+    if not error and not any(_says(each) or each.unread for each in (x, *x.nested)):
         return []
     out = [] if x.told else [finished(s, x, x.start, None, "START")]
     return [*out, finished(s, x, r["time"], error, "FAIL" if error else "COMPLETE")]
+
+
+def _says(x: Execution) -> bool:
+    """Whether it reads or writes anything."""
+    return bool(x.effect and (x.effect.inputs or x.effect.outputs)) or x.added.names_datasets()
 
 
 def _written(r: Record) -> list[Counts]:
@@ -116,6 +135,8 @@ def _batch(r: Record, x: Execution, s: State) -> list[Event]:
     stream = _stream_of(s, x.stream or "", x.start)
     inputs, outputs = folded(x)
     stream.inputs.update(inputs)
+    for each in (x, *x.nested):
+        stream.added.join(each.added)
     for out in outputs:
         have = stream.outputs.get(out.named.identity)
         if have is not None:  # a stream's counts are those of all its batches
@@ -201,21 +222,40 @@ def _job_start(r: Record, s: State) -> list[Event]:
             s.named.setdefault(identity, Named(identity))
             inputs[identity] = names.read_of(source)
     outputs = [Output(names.path(r["path"]))] if r.get("path") else []
-    if not inputs and not outputs:
-        return []
     number = -1 - r["id"]
-    x = s.jobs[r["id"]] = Execution(
-        number, number, r["time"], effect=Effect("rdd", inputs, outputs), told=True
-    )
-    return [finished(s, x, x.start, None, "START")]
+    x = s.jobs[r["id"]] = Execution(number, number, r["time"], effect=Effect("rdd", inputs, outputs))
+    x.added = s.beside.get(r["id"], x.added)
+    x.told = _says(x)
+    return [finished(s, x, x.start, None, "START")] if x.told else []
 
 
 def _job_end(r: Record, s: State) -> list[Event]:
-    x = s.jobs.pop(r["id"], None)
-    if x is None:
+    x, _ = s.jobs.pop(r["id"], None), s.beside.pop(r["id"], None)
+    if x is None or not _says(x):
         return []
     x.counts = next(iter(_written(r)), (None, None, None))
-    return [finished(s, x, r["time"], r.get("error"), "FAIL" if r.get("error") else "COMPLETE")]
+    out = [] if x.told else [finished(s, x, x.start, None, "START")]
+    return [*out, finished(s, x, r["time"], r.get("error"), "FAIL" if r.get("error") else "COMPLETE")]
+
+
+def _beside(r: Record, s: State) -> list[Event]:
+    """A job or a stage, for extensions: what they say of it belongs to the execution that runs it."""
+    if r["kind"] == "x_job_start":
+        s.owner[r["id"]] = r.get("execution")
+    job = r["id"] if r["kind"] != "x_stage_end" else r.get("job")
+    number = r.get("execution", s.owner.get(job) if job is not None else None)
+    if r["kind"] == "x_job_end":
+        s.owner.pop(r["id"], None)
+    if number is None and job is not None:
+        s.beside.setdefault(job, Added()).join(s.extensions.build(r))
+    elif number in s.executions:
+        s.executions[number].added.join(s.extensions.build(r))
+    return []
+
+
+def _lost(r: Record, s: State) -> list[Event]:
+    s.lost += r["count"]
+    return []
 
 
 def _refused(r: Record, s: State) -> list[Event]:
@@ -257,15 +297,26 @@ _HANDLERS: dict[str, Callable[[Record, State], list[Event]]] = {
     "stream_start": _stream_start,
     "stream_progress": _stream_progress,
     "stream_end": _stream_end,
+    "x_job_start": _beside,
+    "x_stage_end": _beside,
+    "x_job_end": _beside,
+    "lost": _lost,
 }
 
 
 def _understand(r: Record, x: Execution, s: State) -> None:
+    read, written, added = s.extensions.visit(r["plan"])
+    for at, found in read.items():
+        if not any(refs(value) for value in r["plan"][at].values()):  # of a leaf: its columns are theirs
+            r["plan"][at]["named"] = [_named(each) for each in found]
     plan = Plan(r["plan"], Ground(s.sources, s.named, s.registry, Naming(s.conf)))
     after = (r.get("after") or {}).get("tables") or {}
     x.plan = plan if ddl.statement(plan, r.get("tables") or {}, after) is not None else None
     x.before = r.get("tables") or {}
     x.effect = ddl.statement(plan, x.before, after) or effect(plan)
+    for at, found in written.items():
+        aim(plan, x.effect, at, [_named(each) for each in found])
+    x.added.join(added)
     rel = x.effect.gives
     if rel is not None:
         for number, _ in rel.outs:
@@ -273,6 +324,10 @@ def _understand(r: Record, x: Execution, s: State) -> None:
             s.registry.move_to_end(number)
         while len(s.registry) > _REMEMBERED:
             s.registry.popitem(last=False)
+
+
+def _named(found: Dataset) -> Named:
+    return Named(Identity(found.namespace, found.name))
 
 
 def _first_line(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from headwater.capture.spark.columns import Plan
 from headwater.capture.spark.deps import Sources
+from headwater.capture.spark.extending import Added, Extensions
 from headwater.capture.spark.names import Named
 from headwater.capture.spark.relation import Given, Schema
 from headwater.capture.spark.settings import SparkSettings
@@ -47,6 +48,10 @@ class Execution:
     plan: Plan | None = None
     """Kept for a statement about tables, whose end tells more."""
     before: dict[str, Any] = field(default_factory=dict)
+    added: Added = field(default_factory=Added)
+    """By extensions."""
+    unread: bool = False
+    """Its plan was left behind: the queue was full."""
 
 
 @dataclass(slots=True)
@@ -63,6 +68,7 @@ class Stream:
     job: str | None = None
     """The job's name; a stream is told when its first batch has said where it writes."""
     ended: bool = False
+    added: Added = field(default_factory=Added)
 
 
 @dataclass(slots=True)
@@ -80,11 +86,18 @@ class State:
     """The run that started the application: run, namespace, name."""
     root: Mapping[str, str] | None = None
     settings: SparkSettings = field(default_factory=SparkSettings)
+    extensions: Extensions = field(default_factory=Extensions)
     sources: Sources = field(default_factory=Sources)
     named: dict[Identity, Named] = field(default_factory=dict)
     registry: OrderedDict[int, Given] = field(default_factory=OrderedDict)
     executions: dict[int, Execution] = field(default_factory=dict)
     jobs: dict[int, Execution] = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
+    owner: dict[int, int | None] = field(default_factory=dict)
+    """Job -> execution, for extensions."""
+    beside: dict[int, Added] = field(default_factory=dict)
+    """What extensions said of jobs outside SQL."""
+    lost: int = 0
+    """Records that nobody read in time."""
     errors: list[tuple[str, int]] = field(default_factory=list)
     """First lines and times of errors that executions told, so that the driver's word of them is no second one."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from headwater.capture.spark import facets, names
+from headwater.capture.spark.extending import Added
 from headwater.capture.spark.relation import Schema
 from headwater.capture.spark.state import Event, Execution, State, Stream
 from headwater.capture.spark.writes import Effect, Output
@@ -78,6 +79,9 @@ def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> E
     unknown = sorted({name for each in (x, *x.nested) if each.effect for name in each.effect.unknown})
     if unknown:
         run_facets["headwater_unknown"] = facets.facet("headwater_unknown", nodes=unknown)
+    if any(each.unread for each in (x, *x.nested)):
+        run_facets["headwater_degraded"] = facets.degraded("the queue was full: the plan was left behind")
+    added = together(x)
     return event(
         s,
         kind,
@@ -86,15 +90,28 @@ def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> E
         x.job,
         "SQL_JOB" if x.id >= 0 else "RDD_JOB",
         "BATCH",
-        [
-            facets.read(identity, schema, s.named.get(identity), scanned(x, identity) if whole else None)
-            for identity, schema in inputs.items()
-        ],
-        [facets.written(out, s.sources, whole=whole) for out in outputs],
+        added.onto(
+            "inputs",
+            [
+                facets.read(identity, schema, s.named.get(identity), scanned(x, identity) if whole else None)
+                for identity, schema in inputs.items()
+            ],
+        ),
+        added.onto("outputs", [facets.written(out, s.sources, whole=whole) for out in outputs]),
         error=error,
-        job_facets=told,
-        run_facets=run_facets,
+        job_facets={**told, **added.facets.get("job_facets", {})},
+        run_facets={**run_facets, **added.of_run()},
     )
+
+
+def together(x: Execution) -> Added:
+    """What extensions added to an execution and to what it started."""
+    if not x.nested:
+        return x.added
+    out = Added()
+    for each in (*x.nested, x):
+        out.join(each.added)
+    return out
 
 
 def scanned(x: Execution, identity: Identity) -> tuple[int | None, ...] | None:
@@ -134,9 +151,9 @@ def streamed(
         x.job = named or job_name(s, x.command, outputs)
     return event(
         s, kind, ms, x.run, x.job, "SQL_JOB", "STREAMING",
-        [facets.read(identity, schema, s.named.get(identity), None) for identity, schema in x.inputs.items()],
-        [facets.written(out, s.sources, whole=kind != "START") for out in outputs],
-        error=error, run_facets=run_facets,
+        x.added.onto("inputs", [facets.read(identity, schema, s.named.get(identity), None) for identity, schema in x.inputs.items()]),
+        x.added.onto("outputs", [facets.written(out, s.sources, whole=kind != "START") for out in outputs]),
+        error=error, job_facets=x.added.facets.get("job_facets"), run_facets={**(run_facets or {}), **x.added.of_run()},
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headwater.capture.spark import names
@@ -66,6 +66,20 @@ def effect(plan: Plan) -> Effect:
     for each in out.outputs:
         plan.named.setdefault(each.named.identity, each.named)
     return out
+
+
+def aim(plan: Plan, made: Effect, at: int, named: list[Named]) -> None:
+    """Let a node write where an extension says; its columns are those we know it writes, else those it is given."""
+    n = plan.nodes[at]
+    if at == len(plan.nodes) - 1 and made.outputs:
+        made.outputs = [replace(made.outputs[0], named=each) for each in named]
+        return
+    below = [ref for name in ("query", "plan", "child", "children") for ref in refs(n.get(name))]
+    rel = plan.rels[below[0] if below else at]
+    kinds = {each[1]: each[2] for each in n.get("q") or n.get("o") or ()}
+    columns = [(name, kinds.get(name), deps) for (_, name), deps in zip(rel.outs, rel.columns(), strict=True)]
+    made.inputs = {**made.inputs, **rel.inputs}
+    made.outputs += [Output(each, columns, rel.rows) for each in named]
 
 
 def _typed(n: Node, only: list[str] | None = None) -> list[tuple[str, str | None]]:

@@ -13,6 +13,7 @@ import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapred.FileInputFormat;
 import org.apache.spark.SparkContext;
@@ -47,7 +48,9 @@ import org.apache.spark.sql.types.StructType;
 
 public class Probe extends SparkListener {
   private static final int FILES = 2000; // of a scan that is only known as an RDD
-  private final LinkedBlockingQueue queue = new LinkedBlockingQueue(10000);
+  private final LinkedBlockingQueue queue = new LinkedBlockingQueue(); // bounded by letters, see offer
+  private final AtomicLong held = new AtomicLong(); // letters in the queue
+  private long room = Math.min(64L << 20, Runtime.getRuntime().maxMemory() / 16);
   private final HashMap fields = new HashMap();   // class -> names of its constructor fields
   private final HashMap simple = new HashMap();   // class -> quoted simple name
   private final HashSet pending = new HashSet();  // executions whose plan was not there at START
@@ -60,7 +63,10 @@ public class Probe extends SparkListener {
   private final HashMap changes = new HashMap();  // execution -> tables that its statement names
   private long execution = -1;                    // the one at hand
   private SparkContext context;
-  private long dropped = 0;
+  private boolean extended = false; // somebody asked for jobs, stages and RDDs
+  private final HashMap stages = new HashMap();   // id -> Stage of running jobs, when extended
+  private final HashMap members = new HashMap();  // job -> ids of its stages
+  private final AtomicLong lost = new AtomicLong();
   private long nanos = 0; // time spent on the listener thread, for the overhead benchmark
 
   public Probe() {
@@ -71,7 +77,8 @@ public class Probe extends SparkListener {
   public void bind(SparkContext sc) { context = sc; }
   public void mark(long n) { offer("{\"kind\":\"mark\",\"id\":" + n + "}"); } // comes out behind all that was put in before
   public int size() { return queue.size(); }
-  public long dropped() { return dropped; }
+  public void bound(long letters) { room = letters; }
+  public void extend() { extended = true; }
   public long nanos() { return nanos; }
 
   /** Waits for one record, then takes what else is there: one JSON text per line. */
@@ -79,11 +86,16 @@ public class Probe extends SparkListener {
     String first = (String) queue.poll(millis, TimeUnit.MILLISECONDS);
     if (first == null) return null;
     StringBuilder out = new StringBuilder(first);
+    int taken = first.length();
     while (out.length() < 1000000) {
       String next = (String) queue.poll();
       if (next == null) break;
+      taken += next.length();
       out.append("\n").append(next);
     }
+    held.addAndGet(-taken);
+    long gone = lost.getAndSet(0);
+    if (gone > 0) out.append("\n{\"kind\":\"lost\",\"count\":").append(gone).append("}");
     return out.toString();
   }
 
@@ -131,6 +143,7 @@ public class Probe extends SparkListener {
     QueryExecution qe = SQLExecution.getQueryExecution(s.executionId());
     execution = s.executionId();
     if (qe == null) pending.add(Long.valueOf(s.executionId()));
+    else if (full()) out.append(",\"full\":1");
     else plan(out, qe);
     offer(out.append("}").toString());
   }
@@ -142,7 +155,10 @@ public class Probe extends SparkListener {
     if (bad) out.append(",\"error\":").append(quote(clean((String) error.get())));
     QueryExecution qe = e.qe();
     execution = e.executionId();
-    if (pending.remove(Long.valueOf(e.executionId())) && qe != null) plan(out, qe);
+    boolean late = pending.remove(Long.valueOf(e.executionId())) && qe != null;
+    boolean full = full();
+    if (late && full) out.append(",\"full\":1");
+    else if (late) plan(out, qe);
     LinkedHashSet paths = (LinkedHashSet) touched.remove(Long.valueOf(e.executionId()));
     if (qe != null && !bad) versions(out, qe, paths);
     LinkedHashMap named = (LinkedHashMap) changes.remove(Long.valueOf(e.executionId()));
@@ -153,7 +169,7 @@ public class Probe extends SparkListener {
       out.append("}");
       current = null;
     }
-    if (qe != null && !bad) { // after an error the executed plan may never have been made
+    if (qe != null && !bad && !full) { // after an error the executed plan may never have been made
       out.append(",\"metrics\":[");
       try { metrics(out, qe.executedPlan(), new boolean[1]); } catch (Throwable t) { failed(t); }
       out.append("]");
@@ -169,6 +185,8 @@ public class Probe extends SparkListener {
       Object key = exec == null ? (Object) ("job" + e.jobId()) : (Object) Long.valueOf(exec);
       scala.collection.Iterator it = e.stageIds().iterator();
       while (it.hasNext()) owner.put(it.next(), key);
+      members.put(Integer.valueOf(e.jobId()), e.stageIds());
+      if (extended && context != null && !full()) job(e, exec);
       if (exec != null || context == null) return;
       jobs.add(Integer.valueOf(e.jobId()));
       StringBuilder out = head("job_start", e.jobId(), e.time());
@@ -193,6 +211,7 @@ public class Probe extends SparkListener {
   public void onStageCompleted(SparkListenerStageCompleted e) {
     try {
       Object key = owner.remove(Integer.valueOf(e.stageInfo().stageId()));
+      if (extended && key != null && !full()) stageEnd(e.stageInfo(), key);
       if (key == null || e.stageInfo().taskMetrics() == null) return;
       long rows = e.stageInfo().taskMetrics().outputMetrics().recordsWritten();
       long bytes = e.stageInfo().taskMetrics().outputMetrics().bytesWritten();
@@ -206,6 +225,10 @@ public class Probe extends SparkListener {
 
   public void onJobEnd(SparkListenerJobEnd e) {
     try {
+      scala.collection.Seq ids = (scala.collection.Seq) members.remove(Integer.valueOf(e.jobId()));
+      if (extended && ids != null && !full()) jobEnd(e, ids);
+      scala.collection.Iterator it = ids == null ? null : ids.iterator();
+      while (it != null && it.hasNext()) { Object id = it.next(); owner.remove(id); stages.remove(id); } // those that were skipped never complete
       if (!jobs.remove(Integer.valueOf(e.jobId()))) return;
       String key = "job" + e.jobId();
       StringBuilder out = head("job_end", e.jobId(), e.time());
@@ -217,7 +240,13 @@ public class Probe extends SparkListener {
 
   public void onApplicationEnd(SparkListenerApplicationEnd end) { offer("{\"kind\":\"app_end\",\"time\":" + end.time() + "}"); }
 
-  private void offer(String record) { if (!queue.offer(record)) dropped++; }
+  /** Nobody waits here. A full queue takes the ends of runs, without their plans; one that nobody reads takes nothing more, and counts. */
+  private boolean full() { return held.get() > room; }
+  private void offer(String record) {
+    if (held.get() > 4 * room && !record.startsWith("{\"kind\":\"app_end")) { lost.incrementAndGet(); return; }
+    held.addAndGet(record.length());
+    queue.offer(record);
+  }
 
   private StringBuilder head(String kind, long id, long time) {
     return new StringBuilder(4096).append("{\"kind\":\"").append(kind).append("\",\"id\":").append(id).append(",\"time\":").append(time);
@@ -394,6 +423,7 @@ public class Probe extends SparkListener {
     scala.collection.Iterator it = p.children().iterator();
     while (!opaque && it.hasNext()) node((LogicalPlan) it.next()); // children first: CTE definitions, outer sides of subqueries
     StringBuilder out = new StringBuilder(256).append("{\"n\":").append(name);
+    if (extended) out.append(",\"c\":").append(quote(p.getClass().getName()));
     scala.Product product = (scala.Product) p;
     String[] names = names(p);
     for (int i = 0; !opaque && i < product.productArity(); i++) {
@@ -596,6 +626,7 @@ public class Probe extends SparkListener {
       options = field(o, "strategy");
       if (options != null) out.append(",\"strategy\":").append(quote(String.valueOf(options)));
     }
+    if (extended) { out.append(",\"type\":").append(quote(o.getClass().getName())).append(",\"fields\":"); inside(out, o, Object.class); }
     out.append("}");
   }
 
@@ -632,50 +663,56 @@ public class Probe extends SparkListener {
     while (!todo.isEmpty() && seen.size() < 1000) {
       RDD r = (RDD) todo.poll();
       if (!seen.add(Integer.valueOf(r.id()))) continue;
-      LinkedHashSet paths = new LinkedHashSet();
-      StructType read = null;
-      String columns = null;
-      if (r instanceof HadoopRDD) {
-        Path[] ps = FileInputFormat.getInputPaths((org.apache.hadoop.mapred.JobConf) ((HadoopRDD) r).getJobConf());
-        for (int i = 0; i < ps.length; i++) paths.add(ps[i].toString());
-      } else if (r instanceof NewHadoopRDD) {
-        String dirs = ((NewHadoopRDD) r).getConf().get("mapreduce.input.fileinputformat.inputdir");
-        if (dirs != null) paths.add(dirs);
-      } else if (r instanceof FileScanRDD) {
-        read = scanned(r);
-        int n = 0;
-        scala.collection.Iterator it = ((FileScanRDD) r).filePartitions().iterator();
-        while (it.hasNext() && n < FILES) {
-          PartitionedFile[] fs = ((FilePartition) it.next()).files();
-          for (int i = 0; i < fs.length && n < FILES; i++, n++) paths.add(String.valueOf(new Path(String.valueOf(fs[i].filePath())).getParent()));
-        }
-      }
-      else if (r.getClass().getName().endsWith("DataSourceRDD") && r.partitions().length > 0) { // v2 scan: Iceberg's partitions know their table
-        Object inner = call(r.partitions()[0], "inputPartitions");
-        if (inner instanceof scala.collection.Seq && !((scala.collection.Seq) inner).isEmpty()) {
-          Object part = ((scala.collection.Seq) inner).head();
-          Object where = call(call(part, "table"), "location");
-          if (where instanceof String) paths.add(where);
-          Object text = field(part, "expectedSchemaString");
-          if (text instanceof String) columns = (String) text;
-        }
-      }
-      if (!paths.isEmpty()) {
+      String found = source(r);
+      if (found != null) {
         if (any) out.append(",");
         any = true;
-        out.append("{\"class\":").append(name(r)).append(",\"paths\":[");
-        java.util.Iterator ps = paths.iterator();
-        boolean first = true;
-        while (ps.hasNext()) { if (!first) out.append(","); first = false; out.append(quote((String) ps.next())); }
-        out.append("]");
-        if (read != null) { out.append(",\"schema\":"); schema(out, read); }
-        else if (columns != null) out.append(",\"columns\":").append(columns); // Iceberg's own JSON
-        out.append("}");
+        out.append(found);
       }
       scala.collection.Iterator deps = r.dependencies().iterator();
       while (deps.hasNext()) todo.add(((org.apache.spark.Dependency) deps.next()).rdd());
     }
     out.append("]}");
+  }
+
+  /** Where an RDD reads, if it is one that reads. */
+  private String source(RDD r) {
+    LinkedHashSet paths = new LinkedHashSet();
+    StructType read = null;
+    String columns = null;
+    if (r instanceof HadoopRDD) {
+      Path[] ps = FileInputFormat.getInputPaths((org.apache.hadoop.mapred.JobConf) ((HadoopRDD) r).getJobConf());
+      for (int i = 0; i < ps.length; i++) paths.add(ps[i].toString());
+    } else if (r instanceof NewHadoopRDD) {
+      String dirs = ((NewHadoopRDD) r).getConf().get("mapreduce.input.fileinputformat.inputdir");
+      if (dirs != null) paths.add(dirs);
+    } else if (r instanceof FileScanRDD) {
+      read = scanned(r);
+      int n = 0;
+      scala.collection.Iterator it = ((FileScanRDD) r).filePartitions().iterator();
+      while (it.hasNext() && n < FILES) {
+        PartitionedFile[] fs = ((FilePartition) it.next()).files();
+        for (int i = 0; i < fs.length && n < FILES; i++, n++) paths.add(String.valueOf(new Path(String.valueOf(fs[i].filePath())).getParent()));
+      }
+    } else if (r.getClass().getName().endsWith("DataSourceRDD") && r.partitions().length > 0) { // v2 scan: Iceberg's partitions know their table
+      Object inner = call(r.partitions()[0], "inputPartitions");
+      if (inner instanceof scala.collection.Seq && !((scala.collection.Seq) inner).isEmpty()) {
+        Object part = ((scala.collection.Seq) inner).head();
+        Object where = call(call(part, "table"), "location");
+        if (where instanceof String) paths.add(where);
+        Object text = field(part, "expectedSchemaString");
+        if (text instanceof String) columns = (String) text;
+      }
+    }
+    if (paths.isEmpty()) return null;
+    StringBuilder out = new StringBuilder(256).append("{\"class\":").append(name(r)).append(",\"paths\":[");
+    java.util.Iterator ps = paths.iterator();
+    boolean first = true;
+    while (ps.hasNext()) { if (!first) out.append(","); first = false; out.append(quote((String) ps.next())); }
+    out.append("]");
+    if (read != null) { out.append(",\"schema\":"); schema(out, read); }
+    else if (columns != null) out.append(",\"columns\":").append(columns); // Iceberg's own JSON
+    return out.append("}").toString();
   }
 
   private StructType scanned(Object scan) {
@@ -703,6 +740,134 @@ public class Probe extends SparkListener {
       }
     } catch (Throwable t) { /* not such a closure */ }
     return null;
+  }
+
+  // ------------------------------------------------------------------ for extensions: jobs, stages, RDDs, and what is inside foreign objects
+  private void job(SparkListenerJobStart e, String exec) {
+    StringBuilder out = head("x_job_start", e.jobId(), e.time());
+    if (exec != null) out.append(",\"execution\":").append(exec);
+    out.append(",\"stages\":[");
+    scala.collection.Iterator it = e.stageInfos().iterator();
+    boolean first = true;
+    while (it.hasNext()) { if (!first) out.append(","); first = false; info(out, (StageInfo) it.next()); }
+    out.append("]");
+    scala.Option active = context.dagScheduler().jobIdToActiveJob().get(Integer.valueOf(e.jobId())); // may be over already
+    if (active.isDefined()) {
+      Stage last = ((ActiveJob) active.get()).finalStage();
+      java.util.ArrayDeque todo = new java.util.ArrayDeque();
+      todo.add(last);
+      while (!todo.isEmpty()) {
+        Stage next = (Stage) todo.poll();
+        if (stages.put(Integer.valueOf(next.id()), next) != null) continue;
+        scala.collection.Iterator ps = next.parents().iterator();
+        while (ps.hasNext()) todo.add(ps.next());
+      }
+      out.append(",\"active\":{\"id\":").append(e.jobId()).append(",\"stage\":");
+      stage(out, last);
+      out.append("}");
+    }
+    offer(out.append("}").toString());
+  }
+
+  private void stageEnd(StageInfo i, Object key) {
+    StringBuilder out = head("x_stage_end", i.stageId(), System.currentTimeMillis());
+    if (key instanceof Long) out.append(",\"execution\":").append(key);
+    else out.append(",\"job\":").append(((String) key).substring(3));
+    out.append(",\"info\":");
+    info(out, i);
+    Stage of = (Stage) stages.get(Integer.valueOf(i.stageId()));
+    if (of != null) { out.append(",\"stage\":"); stage(out, of); }
+    offer(out.append("}").toString());
+  }
+
+  private void jobEnd(SparkListenerJobEnd e, scala.collection.Seq ids) {
+    StringBuilder out = head("x_job_end", e.jobId(), e.time());
+    if (!(e.jobResult() instanceof JobSucceeded$)) out.append(",\"error\":").append(quote(clean(String.valueOf(e.jobResult()))));
+    Stage last = null; // the one that no other waits for
+    scala.collection.Iterator it = ids.iterator();
+    while (it.hasNext()) { Stage s = (Stage) stages.get(it.next()); if (s instanceof ResultStage || last == null) last = s; }
+    if (last != null) { out.append(",\"stage\":"); stage(out, last); }
+    offer(out.append("}").toString());
+  }
+
+  private void info(StringBuilder out, StageInfo i) {
+    out.append("{\"id\":").append(i.stageId()).append(",\"attempt\":").append(i.attemptNumber()).append(",\"name\":").append(quote(clean(i.name()))).append(",\"tasks\":").append(i.numTasks());
+    if (i.submissionTime().isDefined()) out.append(",\"submitted\":").append(i.submissionTime().get());
+    if (i.completionTime().isDefined()) out.append(",\"completed\":").append(i.completionTime().get());
+    if (i.failureReason().isDefined()) out.append(",\"error\":").append(quote(clean((String) i.failureReason().get())));
+    if (i.taskMetrics() != null) {
+      out.append(",\"metrics\":{");
+      scala.collection.Iterator it = i.taskMetrics().nameToAccums().iterator();
+      boolean first = true;
+      while (it.hasNext()) {
+        scala.Tuple2 pair = (scala.Tuple2) it.next();
+        Object v = ((org.apache.spark.util.AccumulatorV2) pair._2()).value();
+        if (!(v instanceof Number)) continue;
+        if (!first) out.append(",");
+        first = false;
+        out.append(quote(((String) pair._1()).replace("internal.metrics.", ""))).append(":").append(v);
+      }
+      out.append("}");
+    }
+    out.append(",\"accumulators\":{");
+    scala.collection.Iterator it = i.accumulables().values().iterator();
+    boolean first = true;
+    for (int n = 0; it.hasNext() && n < 500; n++) {
+      AccumulableInfo a = (AccumulableInfo) it.next();
+      if (!a.name().isDefined() || !a.value().isDefined() || ((String) a.name().get()).startsWith("internal.")) continue;
+      if (!first) out.append(",");
+      first = false;
+      out.append(quote((String) a.name().get())).append(":").append(a.value().get() instanceof Number ? String.valueOf(a.value().get()) : quote(String.valueOf(a.value().get())));
+    }
+    out.append("}}");
+  }
+
+  /** A stage with its RDDs, those of narrow dependencies unwrapped. */
+  private void stage(StringBuilder out, Stage s) {
+    out.append("{\"id\":").append(s.id()).append(",\"kind\":").append(name(s)).append(",\"name\":").append(quote(clean(s.name()))).append(",\"tasks\":").append(s.numTasks()).append(",\"rdds\":[");
+    HashSet seen = new HashSet();
+    java.util.ArrayDeque todo = new java.util.ArrayDeque();
+    todo.add(s.rdd());
+    while (!todo.isEmpty() && seen.size() < 200) {
+      RDD r = (RDD) todo.poll();
+      if (!seen.add(Integer.valueOf(r.id()))) continue;
+      if (seen.size() > 1) out.append(",");
+      out.append("{\"id\":").append(r.id()).append(",\"name\":").append(quote(clean(r.name()))).append(",\"classes\":[");
+      Class c = r.getClass();
+      while (c != null && c != RDD.class) { if (c != r.getClass()) out.append(","); out.append(quote(c.getName())); c = c.getSuperclass(); }
+      out.append("],\"source\":").append(source(r)).append(",\"fields\":");
+      inside(out, r, RDD.class);
+      out.append("}");
+      scala.collection.Iterator deps = r.dependencies().iterator();
+      while (deps.hasNext()) {
+        Object d = deps.next();
+        if (!(d instanceof org.apache.spark.ShuffleDependency)) todo.add(((org.apache.spark.Dependency) d).rdd());
+      }
+    }
+    out.append("]}");
+  }
+
+  /** The plain fields of an object nobody knows: texts, numbers, maps of options; secrets hidden. */
+  private void inside(StringBuilder out, Object o, Class until) {
+    LinkedHashMap found = new LinkedHashMap();
+    Class c = o.getClass();
+    while (c != null && c != until && c != Object.class && found.size() < 40) {
+      Field[] fs = c.getDeclaredFields();
+      for (int i = 0; i < fs.length && found.size() < 40; i++) {
+        if (java.lang.reflect.Modifier.isStatic(fs[i].getModifiers())) continue;
+        try {
+          fs[i].setAccessible(true);
+          Object v = fs[i].get(o);
+          if (v instanceof scala.Option && ((scala.Option) v).isDefined()) v = ((scala.Option) v).get();
+          if (v instanceof String) v = clean(((String) v).length() > 2000 ? ((String) v).substring(0, 2000) : (String) v);
+          String key = fs[i].getName();
+          key = key.substring(key.lastIndexOf('$') + 1);
+          if (key.length() > 0 && (v instanceof String || v instanceof Number || v instanceof Boolean || v instanceof Map || v instanceof scala.collection.Map || v instanceof StructType)) found.put(key, v);
+        } catch (Throwable t) { /* closed to us */ }
+      }
+      c = c.getSuperclass();
+    }
+    map(out, found, 0);
   }
 
   // ------------------------------------------------------------------ reflection
