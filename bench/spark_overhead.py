@@ -1,0 +1,352 @@
+"""spark_overhead: the same Spark programs without lineage, with Headwater, with openlineage-spark -> what each costs.
+
+    python bench/spark_overhead.py [--full] [--only up,down,hanging,start]
+
+Three applications live side by side; one works at a time and the order turns each round, so what else the machine does
+hits all three. Events go over HTTP to a server that takes them, to a port where nobody listens (down), and to a server that
+accepts and never answers (hanging). wall = what the program waits for; CPU = seconds of the driver's JVM and its Python;
+memory = resident memory of Python and live heap of the JVM after the work. Headwater delivers through its spool.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+
+PEER = "io.openlineage.spark.agent.OpenLineageSparkListener"
+WHO = ("none", "headwater", "openlineage")
+WORK = {  # name: queries a round, rounds when full, rounds else
+    "small": (20, 12, 3),
+    "writes": (5, 8, 3),
+    "wide": (1, 8, 2),
+    "deep": (1, 6, 2),
+}
+WORDS = {
+    "small": "small query",
+    "writes": "small write",
+    "wide": "500 columns",
+    "deep": "60 unions and joins",
+}
+
+
+# ---------------------------------------------------------------- the application
+
+
+def application(who: str, folder: str, url: str) -> None:
+    """Answers commands on stdin: `{"do": "small", "n": 20}`."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.chdir(folder)
+    began = time.perf_counter()
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+    conf = {
+        "spark.master": "local[2]",
+        "spark.app.name": "overhead",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+    }
+    if who == "openlineage":
+        conf |= {
+            "spark.jars": os.environ["PEER_JARS"],
+            "spark.extraListeners": PEER,
+            "spark.openlineage.transport.type": "http",
+            "spark.openlineage.transport.url": url,
+            "spark.openlineage.namespace": "bench",
+        }
+    builder = SparkSession.builder
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    lineage = None
+    if who == "headwater":
+        import headwater.spark
+
+        lineage = headwater.spark.install(spark, transport=url, namespace="bench")
+    started = time.perf_counter() - began
+    jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
+    bus = spark.sparkContext._jsc.sc().listenerBus()
+
+    def settle() -> None:
+        bus.waitUntilEmpty(600_000)
+        if lineage is not None:
+            lineage.flush(60)
+
+    def base():
+        return spark.read.schema("id long, k long, v double").parquet(f"{folder}/base")
+
+    def small(n: int) -> None:
+        for i in range(n):
+            if i % 2:
+                base().where("k > 1").groupBy("k").count().count()
+            else:
+                base().selectExpr("id", "v * 2 as w").write.format("noop").mode("overwrite").save()
+
+    def writes(n: int) -> None:
+        for i in range(n):
+            frame = base().where("k > 1").selectExpr("id", "v * 2 as w").coalesce(1)
+            frame.write.mode("overwrite").parquet(f"{folder}/w{i}")
+
+    def wide(n: int) -> None:
+        for _ in range(n):
+            columns = [f"c{i} + c{(i + 1) % 500} as d{i}" for i in range(500)]
+            frame = spark.read.parquet(f"{folder}/wide").selectExpr(*columns)
+            frame.write.mode("overwrite").parquet(f"{folder}/wide_out")
+
+    def deep(n: int) -> None:
+        for _ in range(n):
+            all_of = base()
+            for i in range(48):
+                all_of = all_of.union(
+                    base().where(f"k > {i % 7}").selectExpr("id", "k + 1 as k", "v * 2 as v")
+                )
+            joined = all_of.groupBy("id").agg(F.sum("v").alias("v"), F.max("k").alias("k"))
+            for i in range(12):
+                joined = joined.join(base().selectExpr("id", f"v as v{i}"), "id")
+            joined.write.mode("overwrite").parquet(f"{folder}/deep_out")
+
+    spark.range(200).selectExpr("id", "id % 10 as k", "id * 1.5D as v").coalesce(1).write.parquet(
+        f"{folder}/base"
+    )
+    if os.environ.get("WIDE"):
+        columns = [f"id + {i} as c{i}" for i in range(500)]
+        spark.range(5).selectExpr(*columns).coalesce(1).write.parquet(f"{folder}/wide")
+    settle()
+    say({"start": started})
+    does = {"small": small, "writes": writes, "wide": wide, "deep": deep}
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked["do"] == "stop":
+            began = time.perf_counter()
+            spark.stop()
+            if lineage is not None:
+                lineage.close()
+            say({"stop": time.perf_counter() - began})
+            return
+        if asked["do"] == "memory":
+            for _ in range(3):
+                spark._jvm.java.lang.System.gc()
+            runtime = spark._jvm.java.lang.Runtime.getRuntime()
+            resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            say({"python": resident, "heap": runtime.totalMemory() - runtime.freeMemory()})
+            continue
+        cpu, own, began = seconds(jvm), time.process_time(), time.perf_counter()
+        does[asked["do"]](asked["n"])
+        wall = time.perf_counter() - began
+        if not asked.get("hurry"):
+            settle()
+        say({"wall": wall, "cpu": seconds(jvm) - cpu + time.process_time() - own})
+
+
+def seconds(pid: int) -> float:
+    """CPU seconds of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def say(answer: dict) -> None:
+    print("@@" + json.dumps(answer), flush=True)
+
+
+# ---------------------------------------------------------------- the bench
+
+
+class Application:
+    """A process of the above."""
+
+    def __init__(self, who: str, folder: Path, url: str, *, wide: bool = False) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        env = {**os.environ, "HEADWATER_SPOOL": str(folder / "spool"), **({"WIDE": "1"} if wide else {})}
+        command = [sys.executable, __file__, "--application", who, str(folder), url]
+        self.who = who
+        with open(folder / "log.txt", "w") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=env
+            )
+        self.started = self._read()["start"]
+
+    def _read(self) -> dict:
+        for line in self._process.stdout:
+            if line.startswith("@@"):
+                return json.loads(line[2:])
+        raise SystemExit(f"the application {self.who} died, see its log.txt")
+
+    def do(self, what: str, n: int = 1, **more: object) -> dict:
+        self._process.stdin.write(json.dumps({"do": what, "n": n, **more}) + "\n")
+        self._process.stdin.flush()
+        return self._read()
+
+    def stop(self) -> dict:
+        began = time.perf_counter()
+        told = self.do("stop")
+        self._process.wait(600)
+        return {**told, "exit": time.perf_counter() - began}
+
+
+class Taker(BaseHTTPRequestHandler):
+    """A server that takes every event at once."""
+
+    protocol_version = "HTTP/1.1"
+    taken = 0
+
+    def do_POST(self) -> None:
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            while size := int(self.rfile.readline().split(b";")[0], 16):
+                self.rfile.read(size + 2)
+            self.rfile.readline()
+        else:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        Taker.taken += 1
+        body = b"{}"
+        self.send_response(201)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextlib.contextmanager
+def server(state: str):
+    """The url of a server in that state."""
+    if state == "up":
+        taker = ThreadingHTTPServer(("127.0.0.1", 0), Taker)
+        taker.daemon_threads = True
+        threading.Thread(target=taker.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{taker.server_address[1]}"
+        taker.shutdown()
+        return
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        if state == "down":
+            listening.close()
+            yield url
+            return
+        listening.listen(64)
+        held: list[object] = []
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    held.append(listening.accept())
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield url
+
+
+def turn(order: tuple[str, ...], by: int) -> tuple[str, ...]:
+    at = by % len(order)
+    return order[at:] + order[:at]
+
+
+def ratios(rows: dict[str, list[dict]], what: str) -> dict[str, float]:
+    """Median of each round's ratio to the application without lineage: neighbours in time."""
+    return {
+        who: statistics.median(a[what] / b[what] for a, b in zip(rows[who], rows["none"], strict=True))
+        for who in WHO[1:]
+    }
+
+
+def measure(state: str, root: Path, full: bool, only: tuple[str, ...]) -> None:
+    with server(state) as url:
+        apps = {who: Application(who, root / state / who, url, wide="wide" in only) for who in WHO}
+        print(f"\nserver {state}" + " " * 20 + "per query      headwater           openlineage-spark")
+        for name in only:
+            n, many, few = WORK[name]
+            for app in apps.values():
+                app.do(name, n)  # warm
+            rows: dict[str, list[dict]] = {who: [] for who in WHO}
+            for i in range(many if full else few):
+                for who in turn(WHO, i):
+                    rows[who].append(apps[who].do(name, n))
+            wall, cpu = ratios(rows, "wall"), ratios(rows, "cpu")
+            plain = statistics.median(each["wall"] for each in rows["none"]) / n
+            print(
+                f"  {WORDS[name]:22s} {plain * 1000:10.0f} ms   wall {wall['headwater']:.3f} CPU {cpu['headwater']:.3f}"
+                f"   wall {wall['openlineage']:.3f} CPU {cpu['openlineage']:.3f}",
+                flush=True,
+            )
+        memory = {who: app.do("memory") for who, app in apps.items()}
+        for part in ("python", "heap"):
+            more = {who: (memory[who][part] - memory["none"][part]) / 1e6 for who in WHO[1:]}
+            print(
+                f"  memory, {part:13s} {' ' * 14} {more['headwater']:+.0f} MB {' ' * 16} {more['openlineage']:+.0f} MB"
+            )
+        for app in apps.values():
+            app.do("writes", 5, hurry=True)
+        ends = {who: app.stop() for who, app in apps.items()}
+        print(
+            "  stop with a backlog    "
+            + "   ".join(
+                f"{who} {told['stop']:.2f} s (exit {told['exit']:.2f})" for who, told in ends.items()
+            )
+        )
+
+
+def starts(root: Path, times: int) -> None:
+    """An application that starts, does nothing and stops."""
+    rows: dict[str, list[dict]] = {who: [] for who in WHO}
+    with server("up") as url:
+        for i in range(times):
+            for who in turn(WHO, i):
+                app = Application(who, root / "start" / f"{i}{who}", url)
+                rows[who].append({"start": app.started, **app.stop()})
+    print("\nstart and stop of an application (medians)")
+    for part in ("start", "stop", "exit"):
+        got = {who: statistics.median(each[part] for each in rows[who]) for who in WHO}
+        more = "   ".join(f"{who} {got[who] - got['none']:+.2f} s" for who in WHO[1:])
+        print(f"  {part:22s} none {got['none']:.2f} s   {more}")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--full", action="store_true")
+    options.add_argument("--only", default="up,down,hanging,start")
+    options.add_argument("--application", nargs=3, help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.application:
+        application(*chosen.application)
+        return
+    import live_jars
+
+    if not live_jars.have("openlineage"):
+        live_jars.resolve("openlineage")
+    os.environ["PEER_JARS"] = ",".join(map(str, live_jars.have("openlineage")))
+    print(f"load {os.getloadavg()[0]:.2f}; ratios to the same application without lineage")
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for state in chosen.only.split(","):
+            if state == "start":
+                starts(root, 5 if chosen.full else 2)
+            else:
+                every = tuple(WORK) if state == "up" else ("small", "writes")
+                measure(state, root, chosen.full, every)
+
+
+if __name__ == "__main__":
+    main()
