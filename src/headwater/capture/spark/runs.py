@@ -13,9 +13,9 @@ from typing import Any
 from headwater.capture.spark import ddl, facets, names
 from headwater.capture.spark.columns import Plan
 from headwater.capture.spark.deps import NONE
-from headwater.capture.spark.names import Named, Naming
+from headwater.capture.spark.names import Named
 from headwater.capture.spark.relation import Ground, Schema
-from headwater.capture.spark.state import Counts, Event, Execution, Record, State, Stream
+from headwater.capture.spark.state import Counts, Event, Execution, Record, State, Stream, naming
 from headwater.capture.spark.telling import event, finished, folded, run_id, streamed
 from headwater.capture.spark.writes import Effect, Output, effect
 from headwater.naming import Identity, scrub
@@ -51,8 +51,13 @@ def _app_end(r: Record, s: State) -> list[Event]:
         left += [*_opened(s, stream), streamed(s, stream, r["time"], "ABORT")]
     s.executions.clear()
     s.streams.clear()
-    kind = "FAIL" if r.get("error") else "COMPLETE"
-    return [*left, event(s, kind, r["time"], s.run, s.app, "APPLICATION", "NONE", error=r.get("error"))]
+    kind = "ABORT" if r.get("aborted") else "FAIL" if r.get("error") else "COMPLETE"
+    told = (
+        {"errorMessage": facets.error_message(r["error"], r.get("language", "JAVA"))}
+        if r.get("error")
+        else {}
+    )
+    return [*left, event(s, kind, r["time"], s.run, s.app, "APPLICATION", "NONE", run_facets=told)]
 
 
 def _start(r: Record, s: State) -> list[Event]:
@@ -62,6 +67,8 @@ def _start(r: Record, s: State) -> list[Event]:
     s.executions[x.id] = x
     if "plan" in r:
         _understand(r, x, s)
+    if x.denied and x.root == x.id:
+        return []
     if x.root != x.id and x.root in s.executions:
         s.executions[x.root].nested.append(x)
         return []
@@ -88,8 +95,8 @@ def _end(r: Record, s: State) -> list[Event]:
     x.versions = {names.path(where).identity: version for where, version in (r.get("versions") or {}).items()}
     x.scans = [each for each in r.get("metrics", []) if len(each) > 4]
     error = r.get("error")
-    if x.root != x.id:
-        return []  # folded into its root
+    if x.root != x.id or x.denied:
+        return []  # folded into its root, or not to be told
     if error:
         s.errors = [*s.errors[-20:], (_first_line(error), r["time"])]
     if x.stream is not None:
@@ -195,9 +202,11 @@ def _stream_end(r: Record, s: State) -> list[Event]:
 
 def _job_start(r: Record, s: State) -> list[Event]:
     """A job outside SQL: files under its RDD, the directory it commits to."""
+    if not s.settings.rdd_events:
+        return []
     inputs: dict[Identity, Schema] = {}
     for source in r.get("rdd", {}).get("sources", []):
-        for identity in names.under_rdd(source):
+        for identity in names.under_rdd(naming(s), source):
             s.named.setdefault(identity, Named(identity))
             inputs[identity] = names.read_of(source)
     outputs = [Output(names.path(r["path"]))] if r.get("path") else []
@@ -261,11 +270,14 @@ _HANDLERS: dict[str, Callable[[Record, State], list[Event]]] = {
 
 
 def _understand(r: Record, x: Execution, s: State) -> None:
-    plan = Plan(r["plan"], Ground(s.sources, s.named, s.registry, Naming(s.conf)))
+    plan = Plan(r["plan"], Ground(s.sources, s.named, s.registry, naming(s)))
     after = (r.get("after") or {}).get("tables") or {}
     x.plan = plan if ddl.statement(plan, r.get("tables") or {}, after) is not None else None
     x.before = r.get("tables") or {}
     x.effect = ddl.statement(plan, x.before, after) or effect(plan)
+    if x.effect.command in s.settings.denied_commands:
+        x.denied, x.effect, x.plan = True, None, None
+        return
     rel = x.effect.gives
     if rel is not None:
         for number, _ in rel.outs:
