@@ -43,7 +43,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
     "serve": ("intake bodies", "faults lineage native health", "app"),
     "capture.spark": (
         "deps sqltext names agents settings extension",
-        "expressions relation",
+        "expressions relation trimming",
         "leaves",
         "columns",
         "writes",

@@ -18,7 +18,7 @@ from headwater import config
 from headwater import spark as door
 from headwater.capture.spark import State
 from headwater.capture.spark.agents import listeners, setting, without, without_arguments
-from headwater.capture.spark.settings import PENDING, Ancestor, SparkSettings, Tag, read
+from headwater.capture.spark.settings import Ancestor, SparkSettings, Tag, read
 from headwater.emitter import Emitter
 from headwater.errors import ConfigError
 from headwater.guard import guard
@@ -118,8 +118,8 @@ def test_a_url_names_host_namespace_and_parent(
     said, settings = read(conf), loaded(conf)
     assert (settings.transport, settings.namespace, settings.api_key) == ("http://h:5000", namespace, "k")
     assert said.parent == parent
-    assert said.url_params == {"xyz": "1"}
-    assert said.unsupported == (f"{OL}url (xyz=…)",)
+    assert settings.rooms["transport"]["params"] == {"xyz": "1"}
+    assert said.unsupported == ()
     assert bool(said.warnings) is warned
     assert "/api/v2/" not in path or settings.rooms["transport"]["endpoint"] == "api/v2/lineage"
 
@@ -208,12 +208,6 @@ def test_facets_tags_owners_and_properties() -> None:
     assert said.captured_properties == ("spark.master", "spark.executor.memory")
     assert (said.app_name, said.run_id) == ("shop", RUN)
     assert read({}).captured_properties == ("spark.master", "spark.app.name")
-
-
-def test_what_nobody_looks_at_yet_is_named_too() -> None:
-    for start in PENDING:
-        key = f"{OL}{start}{'x.disabled' if start.endswith('.') else ''}"
-        assert read({key: "true"}).unsupported == (key,)
 
 
 def test_what_has_no_effect_is_named() -> None:

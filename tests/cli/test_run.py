@@ -188,7 +188,7 @@ def test_a_python_program_is_captured_and_its_agent_replaced(tmp_path: Path) -> 
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (3, "done Job none\n"), done.stderr
     seen = events(tmp_path / "events.jsonl")
-    assert [e["eventType"] for e in seen] == ["START", "START", "COMPLETE", "COMPLETE"]
+    assert [e["eventType"] for e in seen] == ["START", "START", "COMPLETE", "FAIL"]
     assert [o["name"] for o in seen[2]["outputs"]] == [f"{tmp_path}/out"]
 
 
@@ -202,7 +202,7 @@ def test_spark_submit_is_captured(tmp_path: Path) -> None:
         "START",
         "START",
         "COMPLETE",
-        "COMPLETE",
+        "FAIL",
     ]
 
 

@@ -82,6 +82,15 @@ def test_key_headers_and_compression(server: Server) -> None:
     assert numbers(server) == [1, 2]
 
 
+def test_parameters_go_into_every_request(server: Server) -> None:
+    send(server, event(1), params={"team": "shop", "a b": "c&d"})
+    send(server, event(1), event(2), params={"team": "shop"})
+    assert [r.path for r in server.requests] == [
+        "/api/v1/lineage?team=shop&a+b=c%26d",
+        "/api/v1/lineage/batch?team=shop",
+    ]
+
+
 def test_500_then_201_is_sent_again_after_a_wait(server: Server, waits: list[float]) -> None:
     server.answers.extend([Answer(500), Answer(503), Answer(201)])
     send(server, event(1))

@@ -82,6 +82,7 @@ def _http(options: dict[str, Any], cwd: Path) -> dict[str, Any]:
     made = {name: options.pop(name, None) for name in ("endpoint", "timeout", "verify", "compression")}
     if (millis := options.pop("timeoutInMillis", None)) is not None:  # as the Java client says it
         made["timeout"] = millis / 1000
+    made["params"] = options.pop("urlParams", None)
     made["headers"] = {**options.pop("headers", {}), **options.pop("custom_headers", {})} or None
     made["retries"] = retry.get("total")  # how long to wait between them stays our own affair
     made["api_key"] = next((auth[name] for name in ("api_key", "apiKey", "apikey") if name in auth), None)

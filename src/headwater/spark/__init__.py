@@ -36,6 +36,7 @@ from headwater.capture.spark.extension import (
 )
 from headwater.capture.spark.facets import normalized
 from headwater.capture.spark.settings import OPTIONS, SparkSettings, read
+from headwater.capture.spark.state import shown
 from headwater.emitter import Emitter
 from headwater.errors import ConfigError, NotInstalled
 from headwater.guard import guard
@@ -104,6 +105,7 @@ def install(spark: Any, *, extensions: Iterable[Extension | type[Extension]] = (
         emitter = _emitter(settings)
         _tell(said, conf)
         state = _state(spark, context, conf, settings, said)
+        shown(state)  # a wrong resolver is refused here, not on the reader's thread
         probe = attach(spark)
         capture = Capture(probe, context._jsc.sc().listenerBus(), context._gateway, state, emitter)
         brought = plugins.installed("spark_extension").items()

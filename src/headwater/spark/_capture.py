@@ -45,7 +45,7 @@ class Capture:
         self._close, self._finished = threading.Event(), threading.Event()
         self._end: dict[str, Any] | None = None
         self._until = float("inf")
-        self._fatal: str | None = None
+        self._fatal: dict[str, Any] = {}
         if probe is None:
             self._finished.set()
 
@@ -106,9 +106,9 @@ class Capture:
         with self._lock:
             self._held.append(record)
 
-    def fatal(self, error: str) -> None:
-        """The driver program ends by an error."""
-        self._fatal = error
+    def fatal(self, error: str, *, aborted: bool = False) -> None:
+        """The driver program ends by an error, or because somebody stopped it."""
+        self._fatal = {"error": error, "language": "PYTHON", "aborted": aborted}
 
     def _run(self, record: dict[str, Any]) -> None:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
@@ -125,8 +125,7 @@ class Capture:
             pass
         self._release(everything=True)
         end = self._end or {"kind": "app_end", "time": int(time.time() * 1000)}
-        error = self._fatal or end.get("error")
-        self._handle({**end, **({"error": error} if error else {})})
+        self._handle({**end, **self._fatal})
         with guard("closing the transport"):
             self._emitter.close()
         with self._lock:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import sys
 import time
 from importlib.resources import files
@@ -11,6 +10,7 @@ from typing import Any
 from headwater.errors import ConfigError
 from headwater.guard import guard
 from headwater.spark._capture import CAPTURES, close_all, live
+from headwater.spark._ending import Ending
 
 _COMPILED: list[tuple[Any, Any]] = []
 """Gateway and class: py4j knows classes by their name, so a JVM must have one of ours."""
@@ -59,7 +59,7 @@ def hook_in() -> None:
     _HOOKED.append("done")
     from pyspark.errors.exceptions import captured
 
-    plain, hook = captured.convert_exception, sys.excepthook
+    plain = captured.convert_exception
 
     def convert(e: Any) -> Any:
         error = plain(e)
@@ -67,14 +67,12 @@ def hook_in() -> None:
             _note(error)
         return error
 
-    def fatal(kind: Any, error: Any, trace: Any) -> None:
-        with guard("noting the program's end"):
-            for capture in list(CAPTURES.values()):  # one whose application was just stopped as well
-                capture.fatal(f"{kind.__name__}: {error}")
-        hook(kind, error, trace)
+    def fatal(error: str, *, aborted: bool = False) -> None:
+        for capture in list(CAPTURES.values()):  # one whose application was just stopped as well
+            capture.fatal(error, aborted=aborted)
 
-    captured.convert_exception, sys.excepthook = convert, fatal
-    atexit.register(close_all)
+    captured.convert_exception = convert
+    Ending(fatal).watch(close_all)
 
 
 def _note(error: Any) -> None:

@@ -45,7 +45,8 @@ class HttpTransport:
 
     A server without the batch path gets them one by one. Busy or failing servers are asked again `retries`
     times, with growing waits or as their Retry-After says. A batch refused as a whole (too large, or one bad
-    event in it) is halved until what can be taken is taken. `verify` is yes, no, or a file of CA certificates.
+    event in it) is halved until what can be taken is taken. `params` go into the query of each request. `verify` is yes, no, or a
+    file of CA certificates.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class HttpTransport:
         compression: str | None = None,
         verify: bool | str = True,
         headers: Mapping[str, str] | None = None,
+        params: Mapping[str, str] | None = None,
         max_batch_bytes: int | str = 8 * 1024 * 1024,
     ) -> None:
         parts = urlsplit(url)
@@ -68,6 +70,9 @@ class HttpTransport:
             raise ConfigError(f"compression: {compression!r} is not offered: gzip or none")
         if headers is not None and not isinstance(headers, Mapping):
             raise ConfigError('headers: must be a table, as in {"X-Team": "shop"}')
+        if params is not None and not isinstance(params, Mapping):
+            raise ConfigError('params: must be a table, as in {"team": "shop"}')
+        self._params = {name: str(value) for name, value in (params or {}).items()}
         self._url = urlunsplit(parts._replace(query="", fragment="")).rstrip("/")
         self._single = f"{self._url}/{endpoint.strip('/')}"
         self._shown = urlunsplit(
@@ -83,7 +88,11 @@ class HttpTransport:
         }
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
-        self._secrets = [s for s in (api_key, parts.password, *map(str, (headers or {}).values())) if s]
+        self._secrets = [
+            s
+            for s in (api_key, parts.password, *map(str, (headers or {}).values()), *self._params.values())
+            if s
+        ]
         self._max_bytes = whole("max_batch_bytes", max_batch_bytes, least=1)
         self._batches = True
         self._clients: dict[int, httpx.Client] = {}
@@ -175,7 +184,7 @@ class HttpTransport:
             last = attempt >= self._retries or monotonic() - begun > PATIENCE
             wait = _backoff(attempt)
             try:
-                answer = self._client().post(url, content=body, headers=headers)
+                answer = self._client().post(url, content=body, headers=headers, params=self._params or None)
             except (httpx.TransportError, httpx.InvalidURL) as fault:
                 if last or isinstance(fault, httpx.InvalidURL):
                     raise self._unreachable(fault) from None  # its request would carry the key along

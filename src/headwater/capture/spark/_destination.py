@@ -63,6 +63,9 @@ def their_layer(
         out["api_key"] = (key, f"{THEIRS}{'apiKey' if theirs.get('apiKey') else 'url'}")
     if wanted:
         table, origin = _transport(theirs, place)
+        params = {**place.get("params", {}), **under(theirs, "url.param.")}
+        if params and table.get("type") == "http":
+            table["urlParams"] = {**params, **table.get("urlParams", {})}
         try:
             made = openlineage.translate({"transport": table} if table else {}, cwd)
         except ConfigError as fault:

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from headwater.capture.spark.deps import DIRECT, KINDS, OPEN, Deps, Sources
+from headwater.capture.spark.deps import DIRECT, KINDS, NONE, OPEN, Deps, Sources, union
 from headwater.capture.spark.names import Named
 from headwater.capture.spark.relation import Schema
-from headwater.capture.spark.settings import Tag
+from headwater.capture.spark.settings import SparkSettings, Tag
 from headwater.capture.spark.writes import Output
 from headwater.event import PRODUCER as HOUSE
 from headwater.event import SPEC
@@ -165,17 +165,14 @@ def read(
     return out
 
 
-def written(out: Output, sources: Sources, *, whole: bool) -> dict[str, Any]:
+def written(out: Output, sources: Sources, settings: SparkSettings, *, whole: bool) -> dict[str, Any]:
     """An output; `whole` with columns, counts and what became of it: only an end can tell."""
     made = dataset(out.named.identity, [(name, kind) for name, kind, _ in out.columns], out.named)
     if not whole:
         return made
     told = made["facets"]
-    lineage = {name: {"inputFields": input_fields(sources, deps)} for name, _, deps in out.columns if deps}
-    if lineage or out.rows:
-        told["columnLineage"] = facet(
-            "columnLineage", fields=lineage, dataset=input_fields(sources, out.rows)
-        )
+    if not _too_wide(out, settings):
+        told |= _lineage(out, sources, settings)
     if out.change:
         change: dict[str, Any] = {"lifecycleStateChange": out.change}
         if out.previous is not None:
@@ -185,6 +182,36 @@ def written(out: Output, sources: Sources, *, whole: bool) -> dict[str, Any]:
     if statistics:
         made["outputFacets"] = {"outputStatistics": facet("outputStatistics", **statistics)}
     return made
+
+
+def _lineage(out: Output, sources: Sources, settings: SparkSettings) -> dict[str, Any]:
+    """The columnLineage facet; what decided on rows once for the dataset, or for each column as older consumers expect."""
+    every = NONE if settings.dataset_lineage else out.rows
+    found = [(name, union([deps, every])) for name, _, deps in out.columns]
+    lineage = {name: {"inputFields": input_fields(sources, deps)} for name, deps in found if deps}
+    rows = {"dataset": input_fields(sources, out.rows)} if settings.dataset_lineage else {}
+    if not lineage and not out.rows:
+        return {}
+    return {"columnLineage": facet("columnLineage", fields=lineage, **rows)}
+
+
+def _too_wide(out: Output, settings: SparkSettings) -> bool:
+    return settings.schema_limit is not None and len(out.columns) > settings.schema_limit
+
+
+def too_wide(outputs: Iterable[Output], settings: SparkSettings) -> list[str]:
+    """Which outputs have no column lineage because the settings say so."""
+    return [
+        f"no columnLineage of {out.named.identity.namespace}/{out.named.identity.name}: it has {len(out.columns)} columns,"
+        f" and columnLineage.schemaSizeLimit is {settings.schema_limit}"
+        for out in outputs
+        if _too_wide(out, settings)
+    ]
+
+
+def degraded(*reasons: str) -> dict[str, Any]:
+    """The run facet that says what is missing here, and why; nothing where all is told."""
+    return {"headwater_degraded": facet("headwater_degraded", reasons=list(reasons))} if reasons else {}
 
 
 def _statistics(counts: tuple[int | None, ...] | None) -> dict[str, int]:
@@ -218,16 +245,11 @@ def input_fields(sources: Sources, deps: Deps) -> list[dict[str, Any]]:
     return out
 
 
-def error_message(error: str) -> dict[str, Any]:
+def error_message(error: str, language: str = "JAVA") -> dict[str, Any]:
     """The errorMessage facet, without secrets and of bounded length."""
     text = scrub(error)[:_LONGEST_ERROR]
     first = text.strip().split("\n", 1)[0][:2_000] or "failed without a message"
-    return facet("errorMessage", message=first, programmingLanguage="JAVA", stackTrace=text)
-
-
-def degraded(*reasons: str) -> dict[str, Any]:
-    """The facet that says what is missing here, and why."""
-    return facet("headwater_degraded", reasons=list(reasons))
+    return facet("errorMessage", message=first, programmingLanguage=language, stackTrace=text)
 
 
 def sql(query: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def _rdd(ground: Ground, n: Node, outs: Attributes) -> Rel:
     everything: Deps = {}
     inputs = {}
     for source in (n.get("rdd") or {}).get("sources", []):
-        for dataset in under_rdd(source):
+        for dataset in under_rdd(ground.naming, source):
             ground.named.setdefault(dataset, Named(dataset))
             inputs[dataset] = read_of(source)
             everything.update(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headwater.naming import Dataset, Identity, Trimmers, from_catalog, from_jdbc, from_path, from_topic
+from headwater.naming import Dataset, Identity, from_catalog, from_jdbc, from_path, from_topic
 from headwater.naming.catalogs import CatalogKind
 
 Node = dict[str, Any]
@@ -26,7 +26,6 @@ V2_RELATIONS = frozenset(
         "StreamingDataSourceV2RelationScan",
     }
 )
-_PARTITIONS = Trimmers(date=False, key_value=True, multi_dir_date=False, year_month=False)
 _CATALOG_CLASSES: tuple[tuple[str, CatalogKind], ...] = (
     ("glue", "glue"),
     ("nessie", "nessie"),
@@ -58,6 +57,12 @@ class Naming:
     """What naming needs to know of the application: its catalogs."""
 
     conf: Mapping[str, str] = field(default_factory=dict)
+    keep_partitions: bool = False
+    """Each partition directory that is named is a dataset of its own."""
+
+    def above(self, text: str) -> str:
+        """A path as it names a dataset: without partition directories, unless they are to be kept."""
+        return text if self.keep_partitions else above_partitions(text)
 
     def session(self, ident: list[str], location: str | None, provider: str | None) -> Named:
         """A table of the session catalog."""
@@ -141,10 +146,10 @@ def above_partitions(text: str) -> str:
     return text
 
 
-def under_rdd(source: Node) -> list[Identity]:
+def under_rdd(naming: Naming, source: Node) -> list[Identity]:
     """The files at the bottom of an RDD -> their directories; a table format's own log is nobody's input."""
     kept = (each for each in source["paths"] if not any(skip in each + "/" for skip in SKIP))
-    return list(dict.fromkeys(path(above_partitions(each)).identity for each in kept))
+    return list(dict.fromkeys(path(naming.above(each)).identity for each in kept))
 
 
 def read_of(source: Node) -> list[tuple[str, str]]:
@@ -211,7 +216,7 @@ def v2(naming: Naming, node: Node) -> list[Named]:
     if not isinstance(described, dict) or described.get("class") == "NoopTable$":
         return []
     if described.get("paths"):
-        return [path(above_partitions(each)) for each in described["paths"]]
+        return [path(naming.above(each)) for each in described["paths"]]
     properties = described.get("properties") or {}
     options = {**(described.get("options") or {}), **(node.get("options") or {})}
     if "kafka.bootstrap.servers" in lower(options):
@@ -264,7 +269,7 @@ def leaf(naming: Naming, node: Node) -> tuple[list[Named], str | None]:
             relation.get("format")
         ):  # a micro-batch lists its files
             paths = list(dict.fromkeys(each.rsplit("/", 1)[0] for each in paths))
-        kept = [path(above_partitions(each)) for each in paths if not any(skip in each for skip in SKIP)]
+        kept = [path(naming.above(each)) for each in paths if not any(skip in each for skip in SKIP)]
         return [replace(each, version=relation.get("version")) for each in kept], None
     options = relation.get("options") or {}
     if relation.get("class") == "JDBCRelation":

@@ -15,9 +15,9 @@ from headwater.capture.spark.columns import Plan
 from headwater.capture.spark.deps import NONE
 from headwater.capture.spark.extending import Added
 from headwater.capture.spark.extension import Dataset
-from headwater.capture.spark.names import Named, Naming
+from headwater.capture.spark.names import Named
 from headwater.capture.spark.relation import Ground, Schema, refs
-from headwater.capture.spark.state import Counts, Event, Execution, Record, State, Stream
+from headwater.capture.spark.state import Counts, Event, Execution, Record, State, Stream, naming
 from headwater.capture.spark.telling import event, finished, folded, run_id, streamed
 from headwater.capture.spark.writes import Effect, Output, aim, effect
 from headwater.naming import Identity, scrub
@@ -53,15 +53,13 @@ def _app_end(r: Record, s: State) -> list[Event]:
         left += [*_opened(s, stream), streamed(s, stream, r["time"], "ABORT")]
     s.executions.clear()
     s.streams.clear()
-    kind, told = "FAIL" if r.get("error") else "COMPLETE", {}
+    kind = "ABORT" if r.get("aborted") else "FAIL" if r.get("error") else "COMPLETE"
+    told = {}
+    if r.get("error"):
+        told["errorMessage"] = facets.error_message(r["error"], r.get("language", "JAVA"))
     if s.lost:
-        told["headwater_degraded"] = facets.degraded(
-            f"{s.lost} records came while the queue was full: they are lost"
-        )
-    return [
-        *left,
-        event(s, kind, r["time"], s.run, s.app, "APPLICATION", "NONE", error=r.get("error"), run_facets=told),
-    ]
+        told |= facets.degraded(f"{s.lost} records came while the queue was full: they are lost")
+    return [*left, event(s, kind, r["time"], s.run, s.app, "APPLICATION", "NONE", run_facets=told)]
 
 
 def _start(r: Record, s: State) -> list[Event]:
@@ -74,6 +72,8 @@ def _start(r: Record, s: State) -> list[Event]:
         x.added.join(s.extensions.build(r))
     if "plan" in r:
         _understand(r, x, s)
+    if x.denied and x.root == x.id:
+        return []
     if x.root != x.id and x.root in s.executions:
         s.executions[x.root].nested.append(x)
         return []
@@ -103,8 +103,8 @@ def _end(r: Record, s: State) -> list[Event]:
     x.versions = {names.path(where).identity: version for where, version in (r.get("versions") or {}).items()}
     x.scans = [each for each in r.get("metrics", []) if len(each) > 4]
     error = r.get("error")
-    if x.root != x.id:
-        return []  # folded into its root
+    if x.root != x.id or x.denied:
+        return []  # folded into its root, or not to be told
     if error:
         s.errors = [*s.errors[-20:], (_first_line(error), r["time"])]
     if x.stream is not None:
@@ -216,9 +216,11 @@ def _stream_end(r: Record, s: State) -> list[Event]:
 
 def _job_start(r: Record, s: State) -> list[Event]:
     """A job outside SQL: files under its RDD, the directory it commits to."""
+    if not s.settings.rdd_events:
+        return []
     inputs: dict[Identity, Schema] = {}
     for source in r.get("rdd", {}).get("sources", []):
-        for identity in names.under_rdd(source):
+        for identity in names.under_rdd(naming(s), source):
             s.named.setdefault(identity, Named(identity))
             inputs[identity] = names.read_of(source)
     outputs = [Output(names.path(r["path"]))] if r.get("path") else []
@@ -309,11 +311,14 @@ def _understand(r: Record, x: Execution, s: State) -> None:
     for at, found in read.items():
         if not any(refs(value) for value in r["plan"][at].values()):  # of a leaf: its columns are theirs
             r["plan"][at]["named"] = [_named(each) for each in found]
-    plan = Plan(r["plan"], Ground(s.sources, s.named, s.registry, Naming(s.conf)))
+    plan = Plan(r["plan"], Ground(s.sources, s.named, s.registry, naming(s)))
     after = (r.get("after") or {}).get("tables") or {}
     x.plan = plan if ddl.statement(plan, r.get("tables") or {}, after) is not None else None
     x.before = r.get("tables") or {}
     x.effect = ddl.statement(plan, x.before, after) or effect(plan)
+    if x.effect.command in s.settings.denied_commands:
+        x.denied, x.effect, x.plan = True, None, None
+        return
     for at, found in written.items():
         aim(plan, x.effect, at, [_named(each) for each in found])
     x.added.join(added)

@@ -3,7 +3,7 @@
 Each key may stand under `spark.headwater.` or `spark.openlineage.`; ours goes first. Besides, `spark.headwater.` takes
 every setting of headwater.toml. A wrong value raises; a key of the OpenLineage agent that is not offered is listed.
 
-To honour one more key: read it in `read` into a field, and take its line out of PENDING.
+To honour one more key: read it in `read` into a field.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from headwater import config
+from headwater.capture.spark._datahub import DATAHUB, of_datahub
 from headwater.capture.spark._destination import (
     OURS,
     THEIRS,
@@ -27,18 +28,16 @@ from headwater.capture.spark._destination import (
     under,
 )
 from headwater.config import parse_bool
-from headwater.errors import ConfigError
+from headwater.errors import ConfigError, UnknownName
 
 CAPTURED = ("spark.master", "spark.app.name")
-PENDING = (
-    "columnLineage.",
-    "dataset.",
-    "filter.",
-    "jobName.replaceDotWithUnderscore",
-    "url.param.",
-)
-"""Read, but nobody looks at them yet: they are told as unsupported. Take a line out with the code that does."""
-
+TRIMMERS = {
+    "DateTrimmer": "date",
+    "KeyValueTrimmer": "key_value",
+    "MultiDirDateTrimmer": "multi_dir_date",
+    "YearMonthTrimmer": "year_month",
+}
+"""The agent's trimmers, and which of `naming.Trimmers` each is."""
 _SPARK = re.compile(
     r"appName|applicationRunId|(parent|rootParent)(JobName|JobNamespace|RunId)|context|capturedProperties"
     r"|(job|run)\.tags|(job\.owners|facets|columnLineage|dataset|filter|jobName)\..+"
@@ -103,7 +102,8 @@ class SparkSettings:
     environment_variables: tuple[str, ...] = ()
     dataset_lineage: bool = True
     descriptions: bool = False
-    schema_limit: int = 1000
+    schema_limit: int | None = None
+    """Columns beyond which a dataset's column lineage is left out; the agent's own default of 1000 is not ours"""
     append_dataset_name: bool = True
     replace_dots: bool = False
     remove_path: str | None = None
@@ -112,7 +112,6 @@ class SparkSettings:
     allowed_nodes: tuple[str, ...] = ()
     denied_nodes: tuple[str, ...] = ()
     rdd_events: bool = True
-    url_params: Mapping[str, str] = field(default_factory=dict)
     unsupported: tuple[str, ...] = ()
     """Keys that were given and have no effect"""
     warnings: tuple[str, ...] = ()
@@ -121,6 +120,18 @@ class SparkSettings:
     def disabled_facets(self) -> frozenset[str]:
         """Facets that shall not be told."""
         return frozenset(name for name, disabled in self.facets.items() if disabled)
+
+    @property
+    def denied_commands(self) -> frozenset[str]:
+        """Root nodes of plans of which nothing is told, by the names of their classes."""
+        denied, allowed = (
+            {each.rpartition(".")[2] for each in listed} for listed in (self.denied_nodes, self.allowed_nodes)
+        )
+        return frozenset(denied - allowed)
+
+    def asks_for(self, facet: str) -> bool:
+        """Whether a facet that is off by itself was switched on: `facets.<name>.disabled=false`."""
+        return self.facets.get(facet) is False
 
 
 def read(
@@ -139,12 +150,13 @@ def read(
         for name, value in (options or {}).items()
         if name in OPTIONS and value is not None
     }
-    seen = _Seen(given)
     warnings: list[str] = []
     mine = our_layer(ours)
     place = place_of(theirs.get("url"), warnings)
     wanted = "transport" not in mine and not (options or {}).get("transport")
     layer, used = their_layer(theirs, place, cwd or Path.cwd(), wanted=wanted)
+    given = {**of_datahub(under(conf, DATAHUB), warnings), **given}
+    seen = _Seen(given)
     context = _context(seen.text("context"))
     parent, root = (
         _ancestor(seen, prefix, place if prefix == "parent" else {}, warnings)
@@ -167,25 +179,23 @@ def read(
         ),
         dataset_lineage=seen.flag("columnLineage.datasetLineageEnabled", True),
         descriptions=seen.flag("columnLineage.descriptionsEnabled", False),
-        schema_limit=seen.whole("columnLineage.schemaSizeLimit", 1000),
+        schema_limit=seen.whole("columnLineage.schemaSizeLimit"),
         append_dataset_name=seen.flag("jobName.appendDatasetName", True),
         replace_dots=seen.flag("jobName.replaceDotWithUnderscore", False),
         remove_path=seen.pattern("dataset.removePath.pattern"),
-        disabled_trimmers=_list(seen.text("dataset.disabledTrimmers")),
+        disabled_trimmers=_trimmers(seen.text("dataset.disabledTrimmers")),
         namespace_resolvers=_nested(seen.under("dataset.namespaceResolvers.")),
         allowed_nodes=_list(seen.text("filter.allowedSparkNodes")),
         denied_nodes=_list(seen.text("filter.deniedSparkNodes")),
         rdd_events=not seen.flag("filter.rddEventsDisabled", False),
-        url_params={**place.get("params", {}), **under(theirs, "url.param.")},
         warnings=tuple(warnings),
     )
     known = seen.asked | used
     unsupported = {
         f"{THEIRS if key in theirs else OURS}{key}"
         for key in {*theirs, *given}
-        if (key in theirs or OURS + key in conf) and (key not in known or key.startswith(PENDING))
+        if (key in theirs or OURS + key in conf) and key not in known
     }
-    unsupported |= {f"{THEIRS}url ({name}=…)" for name in place.get("params", {})}
     return replace(made, unsupported=tuple(sorted(unsupported)))
 
 
@@ -207,11 +217,11 @@ class _Seen:
         except ConfigError as fault:
             raise ConfigError(f"{key}: {fault}") from None
 
-    def whole(self, key: str, default: int) -> int:
+    def whole(self, key: str) -> int | None:
         text = self.text(key)
         if text is not None and not text.isdecimal():
             raise ConfigError(f"{key}: {text!r} is no whole number")
-        return default if text is None else int(text)
+        return None if text is None else int(text)
 
     def pattern(self, key: str) -> str | None:
         text = self.text(key)
@@ -290,6 +300,14 @@ def _tags(text: str | None) -> tuple[Tag, ...]:
 def _list(text: str | None) -> tuple[str, ...]:
     """`[a;b]`, as the OpenLineage agent writes lists, or `a,b`."""
     return tuple(one.strip() for one in re.split(r"[;,]", (text or "").strip().strip("[]")) if one.strip())
+
+
+def _trimmers(text: str | None) -> tuple[str, ...]:
+    listed = tuple(each.rpartition(".")[2] for each in _list(text))
+    for each in listed:
+        if each not in TRIMMERS:
+            raise ConfigError(f"dataset.disabledTrimmers: {UnknownName('trimmer', each, TRIMMERS)}")
+    return listed
 
 
 def _nested(flat: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -10,9 +10,10 @@ from typing import Any
 from headwater.capture.spark.columns import Plan
 from headwater.capture.spark.deps import Sources
 from headwater.capture.spark.extending import Added, Extensions
-from headwater.capture.spark.names import Named
+from headwater.capture.spark.names import Named, Naming
 from headwater.capture.spark.relation import Given, Schema
 from headwater.capture.spark.settings import SparkSettings
+from headwater.capture.spark.trimming import DatasetNames
 from headwater.capture.spark.writes import Effect, Output
 from headwater.naming import Identity
 
@@ -42,6 +43,8 @@ class Execution:
     """What tables have become after the commit."""
     scans: list[Any] = field(default_factory=list)
     told: bool = False
+    denied: bool = False
+    """By `filter.deniedSparkNodes`: nothing is told of it."""
     job: str | None = None
     """The job's name, as it was first told: a run has one job."""
     stream: str | None = None
@@ -87,6 +90,8 @@ class State:
     root: Mapping[str, str] | None = None
     settings: SparkSettings = field(default_factory=SparkSettings)
     extensions: Extensions = field(default_factory=Extensions)
+    shown: DatasetNames | None = None
+    """How `settings` want datasets named; made when first asked for."""
     sources: Sources = field(default_factory=Sources)
     named: dict[Identity, Named] = field(default_factory=dict)
     registry: OrderedDict[int, Given] = field(default_factory=OrderedDict)
@@ -101,3 +106,15 @@ class State:
     """Records that nobody read in time."""
     errors: list[tuple[str, int]] = field(default_factory=list)
     """First lines and times of errors that executions told, so that the driver's word of them is no second one."""
+
+
+def naming(s: State) -> Naming:
+    """What naming needs to know of the application."""
+    return Naming(s.conf, not shown(s).partitions)
+
+
+def shown(s: State) -> DatasetNames:
+    """How datasets are named by the settings in force."""
+    if s.shown is None or s.shown.settings is not s.settings:
+        s.shown = DatasetNames(s.settings)
+    return s.shown

@@ -11,7 +11,7 @@ from typing import Any
 from headwater.capture.spark import facets, names
 from headwater.capture.spark.extending import Added
 from headwater.capture.spark.relation import Schema
-from headwater.capture.spark.state import Event, Execution, State, Stream
+from headwater.capture.spark.state import Event, Execution, State, Stream, naming, shown
 from headwater.capture.spark.writes import Effect, Output
 from headwater.event import SPEC
 from headwater.naming import Identity
@@ -60,7 +60,11 @@ def job_name(s: State, command: str, outputs: list[Output]) -> str:
     if outputs and s.settings.append_dataset_name:
         named = outputs[0].named
         table = next((name for _, name, kind in named.symlinks if kind == "TABLE"), None)
-        parts = table.split(".")[-2:] if table else re.split(r"[/.]", named.identity.name.strip("/"))[-2:]
+        parts = (
+            table.split(".")[-2:]
+            if table
+            else re.split(r"[/.]", shown(s).of(named.identity).name.strip("/"))[-2:]
+        )
         suffix = "." + "_".join(facets.normalized(part) for part in parts if part)
     return f"{s.app}.{facets.normalized(command)}{suffix}"
 
@@ -79,8 +83,10 @@ def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> E
     unknown = sorted({name for each in (x, *x.nested) if each.effect for name in each.effect.unknown})
     if unknown:
         run_facets["headwater_unknown"] = facets.facet("headwater_unknown", nodes=unknown)
+    left_out = facets.too_wide(outputs, s.settings) if whole else []
     if any(each.unread for each in (x, *x.nested)):
-        run_facets["headwater_degraded"] = facets.degraded("the queue was full: the plan was left behind")
+        left_out.append("the queue was full: the plan was left behind")
+    run_facets |= facets.degraded(*left_out)
     added = together(x)
     return event(
         s,
@@ -93,11 +99,13 @@ def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> E
         added.onto(
             "inputs",
             [
-                facets.read(identity, schema, s.named.get(identity), scanned(x, identity) if whole else None)
+                facets.read(
+                    identity, schema, s.named.get(identity), scanned(s, x, identity) if whole else None
+                )
                 for identity, schema in inputs.items()
             ],
         ),
-        added.onto("outputs", [facets.written(out, s.sources, whole=whole) for out in outputs]),
+        added.onto("outputs", [facets.written(out, s.sources, s.settings, whole=whole) for out in outputs]),
         error=error,
         job_facets={**told, **added.facets.get("job_facets", {})},
         run_facets={**run_facets, **added.of_run()},
@@ -114,7 +122,7 @@ def together(x: Execution) -> Added:
     return out
 
 
-def scanned(x: Execution, identity: Identity) -> tuple[int | None, ...] | None:
+def scanned(s: State, x: Execution, identity: Identity) -> tuple[int | None, ...] | None:
     """What scans of this dataset read, where each scan says what it scanned."""
     found: tuple[Any, ...] | None = None
     for each in (one for execution in (x, *x.nested) for one in execution.scans):
@@ -124,9 +132,7 @@ def scanned(x: Execution, identity: Identity) -> tuple[int | None, ...] | None:
             if isinstance(where, list)
             else [(where or {}).get("location") or (where or {}).get("properties", {}).get("location")]
         )
-        if any(
-            isinstance(p, str) and names.path(names.above_partitions(p)).identity == identity for p in paths
-        ):
+        if any(isinstance(p, str) and names.path(naming(s).above(p)).identity == identity for p in paths):
             rows, files, size = each[1], each[2], each[3]
             found = (
                 (rows, size, files)
@@ -152,8 +158,9 @@ def streamed(
     return event(
         s, kind, ms, x.run, x.job, "SQL_JOB", "STREAMING",
         x.added.onto("inputs", [facets.read(identity, schema, s.named.get(identity), None) for identity, schema in x.inputs.items()]),
-        x.added.onto("outputs", [facets.written(out, s.sources, whole=kind != "START") for out in outputs]),
-        error=error, job_facets=x.added.facets.get("job_facets"), run_facets={**(run_facets or {}), **x.added.of_run()},
+        x.added.onto("outputs", [facets.written(out, s.sources, s.settings, whole=kind != "START") for out in outputs]),
+        error=error, job_facets=x.added.facets.get("job_facets"),
+        run_facets={**facets.degraded(*facets.too_wide(outputs, s.settings)), **(run_facets or {}), **x.added.of_run()},
     )  # fmt: skip
 
 
@@ -202,10 +209,10 @@ def event(
         "run": {"runId": run, "facets": told},
         "job": {
             "namespace": s.namespace,
-            "name": job,
+            "name": job.replace(".", "_") if s.settings.replace_dots else job,
             "facets": of_job,
         },
         "inputs": inputs or [],
         "outputs": outputs or [],
     }
-    return facets.without(whole, s.settings.disabled_facets)
+    return facets.without(shown(s).told(whole), s.settings.disabled_facets)

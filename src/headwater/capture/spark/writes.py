@@ -116,7 +116,7 @@ def _insert_files(plan: Plan, n: Node) -> Effect:
     if n.get("catalogTable"):
         named = names.table(plan.naming, n["catalogTable"])
     else:
-        named = [names.path(names.above_partitions(n["outputPath"]))]
+        named = [names.path(plan.naming.above(n["outputPath"]))]
     return _query(plan, n, named, n.get("outputColumnNames"), _overwrites(n))
 
 
