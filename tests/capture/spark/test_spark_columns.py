@@ -26,7 +26,7 @@ def told(expression: list[Any]) -> dict[str, set[str]]:
     return {
         each["field"]: {how["subtype"] for how in each["transformations"]}
         | ({"masked"} if any(how["masking"] for how in each["transformations"]) else set())
-        for each in input_fields(sources, found)
+        for each in input_fields(found)
     }
 
 

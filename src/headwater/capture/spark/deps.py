@@ -1,12 +1,13 @@
 """capture.spark.deps: sets of dependencies -> sets of dependencies.
 
-A dependency set is {source: mask}: a source is a number that stands for (dataset, column), the mask tells how it got
-there. Sets are shared between attributes and never changed: what passes through a node costs nothing.
+A dependency set is {source: mask}: a source stands for a column of a dataset, the mask tells how it got there. Sets are
+shared between attributes and never changed: what passes through a node costs nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from weakref import WeakValueDictionary
 
 from headwater.naming import Identity
 
@@ -27,25 +28,37 @@ KINDS = {
     WINDOW: "WINDOW",
     CONDITIONAL: "CONDITIONAL",
 }
-Deps = dict[int, int]
+
+
+class Source:
+    """A column of a dataset: one object however often it is read, so that sets compare it by identity."""
+
+    __slots__ = ("__weakref__", "column", "dataset")
+
+    def __init__(self, dataset: Identity, column: str) -> None:
+        self.dataset, self.column = dataset, column
+
+    def __repr__(self) -> str:
+        return f"Source({self.dataset.name}.{self.column})"
+
+
+Deps = dict[Source, int]
 NONE: Deps = {}
 
 
 class Sources:
-    """(dataset, column) <-> number, for the life of an application."""
+    """The columns that somebody still speaks of; an application that runs for months reads ever new directories."""
 
     def __init__(self) -> None:
-        self._number: dict[tuple[Identity, str], int] = {}
-        self.column: list[tuple[Identity, str]] = []
+        self._known: WeakValueDictionary[tuple[Identity, str], Source] = WeakValueDictionary()
 
-    def of(self, dataset: Identity, column: str) -> int:
-        """The number of a column."""
+    def of(self, dataset: Identity, column: str) -> Source:
+        """A column of a dataset."""
         key = (dataset, column)
-        number = self._number.get(key)
-        if number is None:
-            number = self._number[key] = len(self.column)
-            self.column.append(key)
-        return number
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = Source(dataset, column)
+        return known
 
 
 def union(sets: Iterable[Deps]) -> Deps:

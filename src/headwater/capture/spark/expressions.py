@@ -97,8 +97,7 @@ class Reader:
         out: Deps = {}
         for source, mask in deps.items():
             if mask & DIRECT == IDENTITY:
-                dataset, column = self._sources.column[source]
-                source = self._sources.of(dataset, f"{column}.{name}")
+                source = self._sources.of(source.dataset, f"{source.column}.{name}")
             out[source] = out.get(source, 0) | mask
         return out
 

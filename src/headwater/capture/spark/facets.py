@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from headwater.capture.spark.deps import DIRECT, KINDS, NONE, OPEN, Deps, Sources, union
+from headwater.capture.spark.deps import DIRECT, KINDS, NONE, OPEN, Deps, union
 from headwater.capture.spark.names import Named
 from headwater.capture.spark.relation import Schema
 from headwater.capture.spark.settings import SparkSettings, Tag
@@ -165,14 +165,14 @@ def read(
     return out
 
 
-def written(out: Output, sources: Sources, settings: SparkSettings, *, whole: bool) -> dict[str, Any]:
+def written(out: Output, settings: SparkSettings, *, whole: bool) -> dict[str, Any]:
     """An output; `whole` with columns, counts and what became of it: only an end can tell."""
     made = dataset(out.named.identity, [(name, kind) for name, kind, _ in out.columns], out.named)
     if not whole:
         return made
     told = made["facets"]
     if not _too_wide(out, settings):
-        told |= _lineage(out, sources, settings)
+        told |= _lineage(out, settings)
     if out.change:
         change: dict[str, Any] = {"lifecycleStateChange": out.change}
         if out.previous is not None:
@@ -184,12 +184,12 @@ def written(out: Output, sources: Sources, settings: SparkSettings, *, whole: bo
     return made
 
 
-def _lineage(out: Output, sources: Sources, settings: SparkSettings) -> dict[str, Any]:
+def _lineage(out: Output, settings: SparkSettings) -> dict[str, Any]:
     """The columnLineage facet; what decided on rows once for the dataset, or for each column as older consumers expect."""
     every = NONE if settings.dataset_lineage else out.rows
     found = [(name, union([deps, every])) for name, _, deps in out.columns]
-    lineage = {name: {"inputFields": input_fields(sources, deps)} for name, deps in found if deps}
-    rows = {"dataset": input_fields(sources, out.rows)} if settings.dataset_lineage else {}
+    lineage = {name: {"inputFields": input_fields(deps)} for name, deps in found if deps}
+    rows = {"dataset": input_fields(out.rows)} if settings.dataset_lineage else {}
     if not lineage and not out.rows:
         return {}
     return {"columnLineage": facet("columnLineage", fields=lineage, **rows)}
@@ -222,7 +222,7 @@ def _statistics(counts: tuple[int | None, ...] | None) -> dict[str, int]:
 _TRANSFORMATIONS: dict[int, list[dict[str, Any]]] = {}
 
 
-def input_fields(sources: Sources, deps: Deps) -> list[dict[str, Any]]:
+def input_fields(deps: Deps) -> list[dict[str, Any]]:
     """Dependencies as the columnLineage facet lists them."""
     out = []
     for source, mask in deps.items():
@@ -238,7 +238,7 @@ def input_fields(sources: Sources, deps: Deps) -> list[dict[str, Any]]:
                 for bit, name in KINDS.items()
                 if mask & bit
             ]
-        identity, column = sources.column[source]
+        identity, column = source.dataset, source.column
         out.append(
             {"namespace": identity.namespace, "name": identity.name, "field": column, "transformations": how}
         )

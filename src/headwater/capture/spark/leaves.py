@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.capture.spark.deps import FILTER, IDENTITY, NONE, OPEN, TRANSFORMATION, Deps, union
+from headwater.capture.spark.deps import FILTER, IDENTITY, NONE, OPEN, TRANSFORMATION, Deps, Source, union
 from headwater.capture.spark.names import Named, Node, jdbc_table, leaf, read_of, under_rdd
 from headwater.capture.spark.relation import Attributes, Ground, Rel, attributes
 from headwater.capture.spark.sqltext import parse
@@ -24,8 +24,7 @@ def leaf_rel(ground: Ground, n: Node) -> Rel:
     env = {
         each[0]: {ground.sources.of(f.identity, each[1]): IDENTITY | OPEN for f in found} for each in shown
     }
-    for each in found:
-        ground.named[each.identity] = each
+    ground.note(found)
     schema = [(each[1], each[2]) for each in shown]
     return Rel(outs, env, NONE, {each.identity: schema for each in found})
 
@@ -41,7 +40,7 @@ def _rdd(ground: Ground, n: Node, outs: Attributes) -> Rel:
     inputs = {}
     for source in (n.get("rdd") or {}).get("sources", []):
         for dataset in under_rdd(ground.naming, source):
-            ground.named.setdefault(dataset, Named(dataset))
+            ground.note([ground.named.get(dataset) or Named(dataset)])
             inputs[dataset] = read_of(source)
             everything.update(
                 {ground.sources.of(dataset, c): TRANSFORMATION | OPEN for c, _ in inputs[dataset]}
@@ -54,17 +53,17 @@ def _query(ground: Ground, n: Node, outs: Attributes, query: str) -> Rel:
     options = n["relation"].get("options") or {}
     parsed = parse(query)
     tables = {each: jdbc_table(options, each) for each in parsed.tables}
-    ground.named.update({each.identity: each for each in tables.values()})
+    ground.note(tables.values())
 
-    def number(table: str, column: str) -> int:
+    def source(table: str, column: str) -> Source:
         return ground.sources.of(tables[table].identity, column)
 
     env = {
         attribute: {
-            number(t, c): (IDENTITY if plain else TRANSFORMATION) | OPEN
+            source(t, c): (IDENTITY if plain else TRANSFORMATION) | OPEN
             for t, c, plain in parsed.columns.get(name.lower(), ())
         }
         for attribute, name in outs
     }
-    rows = {number(t, c): FILTER for t, c in parsed.rows}
+    rows = {source(t, c): FILTER for t, c in parsed.rows}
     return Rel(outs, env, rows, {each.identity: [] for each in tables.values()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from headwater.capture.spark.deps import NONE, Deps, Sources
 from headwater.capture.spark.names import Named, Naming, Node
 from headwater.naming import Identity
 
+_REMEMBERED = 10_000
 Schema = list[tuple[str, str]]
 Attributes = list[tuple[int, str]]
 Given = tuple[Deps, Deps, dict[Identity, Schema]]
@@ -50,3 +52,11 @@ class Ground:
     named: dict[Identity, Named]
     registry: dict[int, Given]
     naming: Naming
+
+    def note(self, found: Iterable[Named]) -> None:
+        """Keep what is known of datasets; of very many, those that were read last."""
+        for each in found:
+            self.named.pop(each.identity, None)
+            self.named[each.identity] = each
+        while len(self.named) > _REMEMBERED:
+            self.named.pop(next(iter(self.named)))

@@ -26,7 +26,7 @@ _WRITERS = re.compile(
     r"DataWritingCommandExec|(Append|Overwrite|Replace|Write|Delta|CreateTableAsSelect|AtomicCreate).*Exec$"
 )
 _STREAM = re.compile(r"runId = ([0-9a-f-]{36})\s+batch = (\w+)")
-_REMEMBERED = 100_000
+_REMEMBERED = 20_000
 _SAME_ERROR = 60_000
 """Milliseconds within which the driver's word of an error is that of the execution."""
 

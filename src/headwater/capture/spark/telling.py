@@ -105,7 +105,7 @@ def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> E
                 for identity, schema in inputs.items()
             ],
         ),
-        added.onto("outputs", [facets.written(out, s.sources, s.settings, whole=whole) for out in outputs]),
+        added.onto("outputs", [facets.written(out, s.settings, whole=whole) for out in outputs]),
         error=error,
         job_facets={**told, **added.facets.get("job_facets", {})},
         run_facets={**run_facets, **added.of_run()},
@@ -158,7 +158,7 @@ def streamed(
     return event(
         s, kind, ms, x.run, x.job, "SQL_JOB", "STREAMING",
         x.added.onto("inputs", [facets.read(identity, schema, s.named.get(identity), None) for identity, schema in x.inputs.items()]),
-        x.added.onto("outputs", [facets.written(out, s.sources, s.settings, whole=kind != "START") for out in outputs]),
+        x.added.onto("outputs", [facets.written(out, s.settings, whole=kind != "START") for out in outputs]),
         error=error, job_facets=x.added.facets.get("job_facets"),
         run_facets={**facets.degraded(*facets.too_wide(outputs, s.settings)), **(run_facets or {}), **x.added.of_run()},
     )  # fmt: skip

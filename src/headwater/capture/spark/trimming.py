@@ -16,6 +16,7 @@ from headwater.errors import ConfigError
 from headwater.naming import FILESYSTEMS, Identity, Trimmers
 
 Dataset = dict[str, Any]
+_REMEMBERED = 10_000
 _PATHS = frozenset(each.scheme for each in FILESYSTEMS.values())
 _SUBSET = "https://openlineage.io/spec/facets/1-0-0/BaseSubsetDatasetFacet.json"
 
@@ -44,6 +45,8 @@ class DatasetNames:
                 if (other := resolve(namespace)) != namespace:
                     namespace = other
                     break
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
             found = self._known[identity] = Identity(namespace, trimmers.trim(identity.name))
         return found
 

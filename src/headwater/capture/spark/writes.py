@@ -63,8 +63,7 @@ def effect(plan: Plan) -> Effect:
         out.command = n["n"]
     out.inputs = {dataset: plan.read.get(dataset, schema) for dataset, schema in out.inputs.items()}
     out.unknown = frozenset(plan.unknown)
-    for each in out.outputs:
-        plan.named.setdefault(each.named.identity, each.named)
+    plan.ground.note([plan.named.get(each.named.identity, each.named) for each in out.outputs])
     return out
 
 
