@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from checking import compare, ends, identity, lifecycle
@@ -16,6 +16,7 @@ from programs import PROGRAMS, prepare
 from replaying import RECORDS, records
 from sessions import Session
 
+import headwater.spark
 from conftest import SHARED
 from openlineage import assert_openlineage
 
@@ -182,3 +183,91 @@ assert session.capture.flush(1)
     assert not list(lifecycle(events))
     assert [each["eventType"] for each in events] == ["START", "START", "COMPLETE", "COMPLETE"]
     assert events[0]["job"]["name"] == events[-1]["job"]["name"] == "programs"
+
+
+def test_an_extension_sees_jobs_stages_and_rdds_of_a_real_application(session: Session) -> None:
+    session.take()
+    headwater.spark.install(session.spark, extensions=[Watching])
+    Watching.seen.clear()
+    frame = session.spark.read.parquet(str(session.root / "orders"))
+    frame.groupBy("state").count().write.mode("overwrite").parquet(str(session.root / "out" / "watched"))
+    context = session.spark.sparkContext
+    context.textFile(str(session.root / "orders")).map(len).saveAsTextFile(
+        str(session.root / "out" / "lengths")
+    )
+    _, events = session.take()
+    Watching.on = False
+    assert set(Watching.seen) == {
+        "SqlStart", "SqlEnd", "JobStart", "JobEnd", "ActiveJob", "Stage", "StageInfo", "Rdd", "HadoopRDD",
+    }  # fmt: skip
+    sql, rdd = ends(events)
+    assert sql["run"]["facets"]["watched"]["execution"] is not None
+    assert "headwater_extensions" not in sql["run"]["facets"]
+    assert rdd["inputs"][0]["inputFacets"]["watched_paths"]["paths"]
+
+
+class HadoopRDD(headwater.spark.Rdd):
+    """Spark's."""
+
+
+class Watching(headwater.spark.Extension):
+    """Notes what it is given."""
+
+    seen: ClassVar[list[str]] = []
+    on = True
+
+    def run_facets(self, context: headwater.spark.Context) -> list[Callable[[Any], Any]]:
+        """Of everything."""
+        return [self._keep, self._execution]
+
+    def input_facets(self, context: headwater.spark.Context) -> list[Callable[[Any], Any]]:
+        """Of files."""
+        return [self._paths]
+
+    def _keep(self, given: Any) -> None:
+        self.seen.append(type(given).__name__)
+
+    def _execution(self, begun: headwater.spark.JobStart) -> dict[str, Any] | None:
+        return {"watched": {"execution": begun.execution}} if self.on else None
+
+    def _paths(self, rdd: HadoopRDD) -> dict[str, Any] | None:
+        self.seen.append(type(rdd).__name__)
+        return {"watched_paths": {"paths": list(rdd.paths)}} if self.on else None
+
+
+def test_a_full_queue_loses_no_end(session: Session) -> None:
+    """Nobody reads for a while: plans are left behind, runs are not."""
+    session.take()
+    capture, frame = session.capture, session.spark.read.parquet(str(session.root / "orders"))
+    capture._probe.bound(3_000)
+    plain, capture._read = capture._read, lambda wait: False  # type: ignore[method-assign]
+    for _ in range(12):
+        frame.write.format("noop").mode("overwrite").save()
+    session.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(60_000)
+    capture._probe.bound(1 << 26)
+    capture._read = plain  # type: ignore[method-assign]
+    frame.write.format("noop").mode("overwrite").save()
+    _, events = session.take()
+    left_behind = ["headwater_degraded" in each["run"]["facets"] for each in ends(events)]
+    assert len(left_behind) == 13
+    assert any(left_behind)
+    assert session.state.lost == 0
+    assert "headwater_degraded" not in ends(events)[-1]["run"]["facets"]
+
+
+@pytest.mark.live
+def test_ten_thousand_queries_each_with_an_end_in_flat_memory(
+    session: Session, repeats: Callable[[int], int]
+) -> None:
+    session.take()
+    frame = session.spark.read.parquet(str(session.root / "orders")).select("id", "amount")
+    total, sizes, told = repeats(10_000), [], 0
+    for number in range(total):
+        frame.write.format("noop").mode("overwrite").save()
+        if number % 500 == 499 or number == total - 1:
+            _, events = session.take()
+            told += len(ends(events))
+            sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
+    assert told == total
+    assert session.capture._probe.size() == 0
+    assert sizes[-1] - sizes[len(sizes) // 4] < 30_000_000, sizes
