@@ -45,6 +45,8 @@ class Capture:
         self._end: dict[str, Any] | None = None
         self._until = float("inf")
         self._fatal: dict[str, Any] = {}
+        self.located: Callable[[dict[str, Any]], dict[str, Any]] = lambda record: record
+        """Adds to a record where the source of its line is kept."""
         if probe is None:
             self._finished.set()
 
@@ -156,7 +158,7 @@ class Capture:
         elif record["kind"] == "app_end":
             self._ending(record)
         else:
-            self._handle(record)
+            self._handle(self.located(record))
 
     def _ending(self, record: dict[str, Any]) -> None:
         self._end, self._until = record, time.monotonic() + _ENDING

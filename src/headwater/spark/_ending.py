@@ -65,16 +65,17 @@ class Ending:
         sys.exit = leave
 
     def _wrap_quitters(self) -> None:
-        from _sitebuiltins import Quitter  # type: ignore[import-not-found,unused-ignore]
+        import _sitebuiltins
 
-        plain = Quitter.__call__
+        kind: Any = _sitebuiltins.Quitter
+        plain = kind.__call__
 
         @functools.wraps(plain)
         def leave(quitter: Any, code: Any = None) -> Any:
             self._note(code)
             plain(quitter, code)
 
-        Quitter.__call__ = leave
+        kind.__call__ = leave
 
     def _note(self, status: Any) -> None:
         if self._outermost is not None and threading.current_thread() is threading.main_thread():

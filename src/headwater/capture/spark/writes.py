@@ -28,6 +28,10 @@ class Output:
     """What it was called before a RENAME."""
     counts: tuple[int | None, int | None, int | None] = (None, None, None)
     """rows, bytes, files"""
+    texts: dict[str, str] = field(default_factory=dict)
+    """How a column was made, as SQL; where that was asked for"""
+    reasons: tuple[tuple[int, str, frozenset[int]], ...] = ()
+    """Kind, SQL and sources of what decided on rows; likewise"""
 
 
 @dataclass(slots=True)
@@ -64,6 +68,10 @@ def effect(plan: Plan) -> Effect:
     out.inputs = {dataset: plan.read.get(dataset, schema) for dataset, schema in out.inputs.items()}
     out.unknown = frozenset(plan.unknown)
     for each in out.outputs:
+        each.reasons = tuple(plan.reasons)
+        if plan.texts:
+            pairs = zip(each.columns, n.get("q") or (), strict=False)
+            each.texts = {column[0]: plan.texts[made[0]] for column, made in pairs if made[0] in plan.texts}
         plan.named.setdefault(each.named.identity, each.named)
     return out
 
