@@ -132,6 +132,35 @@ def test_agents_are_taken_out_of_the_arguments_where_asked(tmp_path: Path) -> No
     assert done.stdout.split("\n") == ["--packages", "a:b:1", "j.py", "pyspark-shell", ""]
 
 
+def test_agents_of_a_file_of_defaults_are_overridden(tmp_path: Path) -> None:
+    """The file itself is the user's: it is not written to."""
+    (tmp_path / "spark-submit").write_text(SUBMIT)
+    (tmp_path / "spark-submit").chmod(0o755)
+    (tmp_path / "conf").mkdir()
+    text = f"# agents\nspark.extraListeners  my.Own,{AGENT}\nspark.jars.packages={PACKAGE}\nspark.x: y\n"
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(text)
+    (tmp_path / "other.conf").write_text(f"spark.extraListeners={AGENT}\n")
+    conf = {"SPARK_CONF_DIR": str(tmp_path / "conf")}
+    listener = ["--conf", "spark.extraListeners=my.Own"]
+    packages = ["--conf", "spark.jars.packages="]
+    for given, instead in [
+        (["j.py"], [*listener, *packages, "j.py"]),
+        (["--packages", "a:b:1", "j.py"], [*listener, "--packages", "a:b:1", "j.py"]),
+        (
+            ["--conf", "spark.extraListeners=a.B", "j.py"],
+            [*packages, "--conf", "spark.extraListeners=a.B", "j.py"],
+        ),
+        (
+            ["--properties-file", "other.conf", "j.py"],
+            ["--conf", "spark.extraListeners=", "--properties-file", "other.conf", "j.py"],
+        ),
+    ]:
+        done = run("--replace-agents", "--", "./spark-submit", *given, **conf)
+        assert done.stdout.split("\n")[:-2] == instead
+        assert run("--", "./spark-submit", *given, **conf).stdout.split("\n")[:-2] == given
+    assert (tmp_path / "conf" / "spark-defaults.conf").read_text() == text
+
+
 def play_spark(folder: Path) -> None:
     """A pyspark that is none: enough for the hooks."""
     (folder / "pyspark" / "sql").mkdir(parents=True)
@@ -204,6 +233,22 @@ def test_spark_submit_is_captured(tmp_path: Path) -> None:
         "COMPLETE",
         "FAIL",
     ]
+
+
+@pytest.mark.parametrize(
+    "command", [["python", "job.py"], ["spark-submit", "job.py"]], ids=["python", "submit"]
+)
+def test_an_agent_in_the_file_of_defaults_is_replaced(tmp_path: Path, command: list[str]) -> None:
+    """Without its jar the listener cannot be made: only a session that never hears of it starts."""
+    (tmp_path / "job.py").write_text(SPARK)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(
+        f"spark.extraListeners {AGENT}\nspark.headwater.transport file://{tmp_path}/e.jsonl\n"
+        "spark.driver.extraClassPath /j/openlineage-spark_2.13-1.53.0.jar\n"
+    )
+    done = run("--replace-agents", "--", *command, SPARK_CONF_DIR=str(tmp_path / "conf"))
+    assert (done.returncode, done.stdout) == (3, "done Job none\n"), done.stderr
+    assert [e["eventType"] for e in events(tmp_path / "e.jsonl")] == ["START", "START", "COMPLETE", "FAIL"]
 
 
 def test_a_bad_setting_switches_the_capture_off(tmp_path: Path) -> None:

@@ -10,6 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from headwater import config
+from headwater.capture.spark._properties import properties
+from headwater.capture.spark.agents import listeners
+from headwater.capture.spark.settings import read
+from headwater.capture.spark.trimming import DatasetNames
 from headwater.cli._ask import JsonOption, print_json
 from headwater.errors import ConfigError
 
@@ -54,7 +58,10 @@ def run_show(
 @app.command("check")
 def run_check(
     file: Annotated[
-        Path | None, typer.Argument(help="A headwater.toml or openlineage.yml; else what is in force.")
+        Path | None,
+        typer.Argument(
+            help="A headwater.toml, openlineage.yml or spark-defaults.conf; else what is in force."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -63,10 +70,14 @@ def run_check(
     \b
     Examples:
       headwater config check headwater.toml
+      headwater config check $SPARK_HOME/conf/spark-defaults.conf
     """
     if file is not None and not file.exists():
         raise ConfigError(f"{file} does not exist")
-    if file is not None:
+    warnings: list[str] = []
+    if file is not None and file.suffix == ".conf":
+        problems = _check_spark(file, warnings)
+    elif file is not None:
         problems = config.check_file(file)
     else:
         try:
@@ -74,7 +85,26 @@ def run_check(
         except ConfigError as fault:
             problems = str(fault).splitlines()
     if as_json:
-        print_json({"problems": problems})
+        print_json({"problems": problems, **({"warnings": warnings} if warnings else {})})
     else:
         typer.echo("\n".join(problems) or "nothing wrong")
+        for text in warnings:
+            typer.echo(f"warning: {text}", err=True)
     raise typer.Exit(2 if problems else 0)
+
+
+def _check_spark(file: Path, warnings: list[str]) -> list[str]:
+    """What is wrong in a spark-defaults.conf; what has no effect, or would tell lineage twice, is a warning."""
+    try:
+        conf = properties(file.read_text(encoding="utf-8"))
+        said = read(conf)
+        DatasetNames(said)
+        settings = config.load(between=said.layers, environ={}, cwd=file.parent, home=file.parent)
+    except (OSError, UnicodeDecodeError) as fault:
+        return [f"{file.name}: cannot be read: {fault}"]
+    except ConfigError as fault:
+        return [f"{file.name}: {line}" for line in str(fault).splitlines()]
+    warnings += [f"{key} has no effect on Headwater" for key in said.unsupported]
+    warnings += said.warnings
+    warnings += [f"{each} captures lineage too: `headwater run --replace-agents`" for each in listeners(conf)]
+    return config.check_rooms(settings)

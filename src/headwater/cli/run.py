@@ -6,6 +6,7 @@ process, so its exit code, its signals and its output are its own.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -21,7 +22,8 @@ from typing import Annotated
 import typer
 
 from headwater import config
-from headwater.capture.spark.agents import setting, without_arguments
+from headwater.capture.spark._properties import defaults
+from headwater.capture.spark.agents import given, overriding, setting, without_arguments
 from headwater.errors import ConfigError
 from headwater.transport import open_transport
 
@@ -59,7 +61,10 @@ def run(
     ] = None,
     replace_agents: Annotated[
         bool,
-        typer.Option("--replace-agents", help="Take the OpenLineage and DataHub agents out of the command."),
+        typer.Option(
+            "--replace-agents",
+            help="Take the OpenLineage and DataHub agents out of the command and of Spark's file of defaults.",
+        ),
     ] = False,
 ) -> None:
     """Take the command's place."""
@@ -70,9 +75,11 @@ def run(
     arguments = list(command)
     environ = dict(os.environ)
     if _SUBMIT.fullmatch(Path(arguments[0]).name):
-        _refuse_cluster(arguments[1:], environ, transport)
+        _refuse_cluster(arguments, environ, transport)
         if replace_agents:
-            arguments = [arguments[0], *without_arguments(arguments[1:])]
+            instead = overriding(_defaults(arguments, environ), given(arguments[1:]))
+            said = [text for key, kept in instead.items() for text in ("--conf", f"{key}={kept}")]
+            arguments = [arguments[0], *said, *without_arguments(arguments[1:])]
         _choose_python(arguments, environ)
     if replace_agents and "PYSPARK_SUBMIT_ARGS" in environ:
         kept = without_arguments(shlex.split(environ["PYSPARK_SUBMIT_ARGS"]))
@@ -112,25 +119,29 @@ def _refuse_cluster(arguments: Sequence[str], environ: Mapping[str, str], transp
 
 def _told(arguments: Sequence[str], environ: Mapping[str, str], key: str, flag: str) -> str | None:
     """What spark-submit will read of a setting: its arguments, else its file of defaults."""
-    given = setting(arguments, key, flag)
-    if given is not None:
-        return given
-    conf = environ.get("SPARK_CONF_DIR") or os.path.join(environ.get("SPARK_HOME", "/nowhere"), "conf")
-    named = setting(arguments, "", "--properties-file")
-    try:
-        lines = (
-            Path(named or os.path.join(conf, "spark-defaults.conf")).read_text(encoding="utf-8").splitlines()
-        )
-    except (OSError, UnicodeDecodeError):  # spark-submit itself will say so
-        return None
-    found = [m[1].strip() for line in lines if (m := re.match(rf"\s*{re.escape(key)}\s*[=:\s]\s*(.+)", line))]
-    return found[-1] if found else None
+    said = setting(arguments[1:], key, flag)
+    return _defaults(arguments, environ).get(key) if said is None else said
+
+
+def _defaults(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The settings that spark-submit takes from a file."""
+    return defaults(environ, _home(arguments[0], environ), setting(arguments[1:], "", "--properties-file"))
+
+
+def _home(submit: str, environ: Mapping[str, str]) -> str:
+    """SPARK_HOME as spark-submit finds it: of a pip package beside its scripts, else of the release they belong to."""
+    scripts = Path(shutil.which(submit, path=environ.get("PATH")) or submit).resolve().parent
+    if (scripts / "find_spark_home.py").exists():
+        beside = sorted(scripts.parent.glob("lib/python*/site-packages/pyspark"))
+        found = importlib.util.find_spec("pyspark") if scripts == Path(sys.executable).parent else None
+        return str(Path(found.origin).parent) if found and found.origin else str(next(iter(beside), scripts))
+    return str(scripts.parent)
 
 
 def _choose_python(arguments: Sequence[str], environ: dict[str, str]) -> None:
     """A spark-submit that pip put beside our own Python runs locally in that Python, not in any `python3`."""
     beside = os.path.dirname(shutil.which(arguments[0], path=environ.get("PATH")) or "")
-    master = _told(arguments[1:], environ, "spark.master", "--master") or "local"
+    master = _told(arguments, environ, "spark.master", "--master") or "local"
     local = beside == os.path.dirname(sys.executable) and master.startswith("local")
     if local and not environ.get("PYSPARK_DRIVER_PYTHON"):
         environ.setdefault("PYSPARK_PYTHON", sys.executable)

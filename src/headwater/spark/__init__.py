@@ -9,11 +9,13 @@ background thread here reads and interprets them. Neither the user's thread nor 
 
 from __future__ import annotations
 
+import os
+import platform
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from headwater import config, plugins
+from headwater import __version__, config, plugins
 from headwater.capture.spark import State
 from headwater.capture.spark.agents import listeners
 from headwater.capture.spark.extending import Extensions
@@ -43,6 +45,7 @@ from headwater.guard import guard
 from headwater.naming import scrub_mapping
 from headwater.spark._capture import CAPTURES, INHERITED, Capture, installing, warn
 from headwater.spark._driver import attach, hook_in
+from headwater.spark._site import hook_sites, located
 
 __all__ = [
     "ActiveJob",
@@ -106,13 +109,16 @@ def install(spark: Any, *, extensions: Iterable[Extension | type[Extension]] = (
         _tell(said, conf)
         state = _state(spark, context, conf, settings, said)
         shown(state)  # a wrong resolver is refused here, not on the reader's thread
-        probe = attach(spark)
+        probe = attach(spark, texts=said.descriptions, plans=said.asks_for("spark.logicalPlan"))
         capture = Capture(probe, context._jsc.sc().listenerBus(), context._gateway, state, emitter)
         brought = plugins.installed("spark_extension").items()
         capture.extend(
             [*((name, lambda point=point: _made(point.load())) for name, point in brought), *given]
         )
         CAPTURES[application] = capture
+        if "sourceCodeLocation" not in said.disabled_facets:
+            capture.located = located
+            hook_sites(spark)
         capture.start(_app_start(context, conf, said))
         hook_in()
         return capture
@@ -207,11 +213,40 @@ def _app_start(context: Any, conf: Mapping[str, str], said: SparkSettings) -> di
         "uiWebUrl": context.uiWebUrl,
     }
     properties = {key: conf[key] for key in said.captured_properties if key in conf}
+    environment = {name: os.environ[name] for name in said.environment_variables if name in os.environ}
     return {
+        **({"environment": scrub_mapping(environment)} if environment else {}),
+        **({"debug": _debug(context, conf)} if said.asks_for("debug") else {}),
         "kind": "app_start",
         "time": int(context.startTime),
         "details": scrub_mapping({key: value for key, value in details.items() if value}),
         "properties": scrub_mapping(properties),
+    }
+
+
+def _debug(context: Any, conf: Mapping[str, str]) -> dict[str, Any]:
+    """What helps to find a fault, in the OpenLineage agent's words where it has some."""
+    ours = {
+        key: value
+        for key, value in conf.items()
+        if key.startswith(("spark.openlineage.", "spark.headwater."))
+    }
+    return {
+        "classpath": {"headwaterVersion": __version__, "sparkVersion": str(context.version)},
+        "system": {
+            "sparkDeployMode": conf.get("spark.submit.deployMode", "client"),
+            "pythonVersion": platform.python_version(),
+            "javaVersion": str(context._jvm.System.getProperty("java.version")),
+            "osName": platform.system(),
+            "osVersion": platform.release(),
+            "osArch": platform.machine(),
+        },
+        "config": {
+            "extraListeners": conf.get("spark.extraListeners", ""),
+            "extensions": conf.get("spark.sql.extensions", ""),
+            "catalogClass": conf.get("spark.sql.catalog.spark_catalog", ""),
+            "openLineageConfig": scrub_mapping(ours),
+        },
     }
 
 

@@ -46,6 +46,8 @@ class Capture:
         self._end: dict[str, Any] | None = None
         self._until = float("inf")
         self._fatal: dict[str, Any] = {}
+        self.located: Callable[[dict[str, Any]], dict[str, Any]] = lambda record: record
+        """Adds to a record where the source of its line is kept."""
         if probe is None:
             self._finished.set()
 
@@ -168,7 +170,7 @@ class Capture:
             warn("the queue of Spark's records was full: some were lost, the application's run says how many")
             self._handle(record)
         else:
-            self._handle(record)
+            self._handle(self.located(record))
 
     def _ending(self, record: dict[str, Any]) -> None:
         self._end, self._until = record, time.monotonic() + _ENDING

@@ -17,8 +17,8 @@ _COMPILED: list[tuple[Any, Any]] = []
 _HOOKED: list[str] = []
 
 
-def attach(spark: Any) -> Any:
-    """Put a probe on the listener bus of the session's application."""
+def attach(spark: Any, *, texts: bool = False, plans: bool = False) -> Any:
+    """Put a probe on the listener bus of the session's application; texts of expressions and whole plans on demand."""
     context = spark._sc
     kind = next((kind for gateway, kind in _COMPILED if gateway is context._gateway), None)
     if kind is None:
@@ -26,6 +26,7 @@ def attach(spark: Any) -> Any:
         _COMPILED[:] = [(context._gateway, kind)]
     probe = kind.newInstance()
     probe.bind(context._jsc.sc())
+    probe.ask(texts, plans)
     context._jsc.sc().addSparkListener(probe)
     return probe
 

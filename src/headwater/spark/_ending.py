@@ -65,7 +65,7 @@ class Ending:
         sys.exit = leave
 
     def _wrap_quitters(self) -> None:
-        import _sitebuiltins  # type: ignore[import-not-found,unused-ignore]
+        import _sitebuiltins
 
         kind: Any = _sitebuiltins.Quitter
         plain = kind.__call__

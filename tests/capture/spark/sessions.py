@@ -42,7 +42,8 @@ class Session:
 
         def keep(record: dict[str, Any]) -> None:
             if record["kind"] != "app_start":  # may come before or after this stands
-                self.records.append(json.loads(json.dumps(record)))
+                told = {key: value for key, value in record.items() if key != "site"}  # of this machine
+                self.records.append(json.loads(json.dumps(told)))
             plain(record)
 
         self.capture._handle = keep  # type: ignore[method-assign]

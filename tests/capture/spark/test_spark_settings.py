@@ -298,3 +298,42 @@ def test_every_recorded_program_survives_every_setting() -> None:
 def test_an_application_ends_as_before() -> None:
     (event,) = interpret({"kind": "app_end", "time": 1}, set_to())
     assert event["eventType"] == "COMPLETE"
+
+
+# --- a spark-defaults.conf, checked
+
+DEFAULTS = """
+# as Java reads it
+spark.openlineage.transport.type     http
+spark.openlineage.transport.url=http://h:5000
+spark.openlineage.circuitBreaker.type: simpleMemory
+spark.extraListeners a.B,\\
+    io.openlineage.spark.agent.OpenLineageSparkListener
+"""
+
+
+def check(path: Path, text: str) -> tuple[int, str, str]:
+    from typer.testing import CliRunner
+
+    from headwater.cli import build_app
+
+    path.write_text(text)
+    done = CliRunner().invoke(build_app(), ["config", "check", str(path)])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_config_check_reads_spark_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "spark-defaults.conf"
+    code, out, err = check(file, DEFAULTS)
+    assert (code, out) == (0, "nothing wrong\n")
+    assert "spark.openlineage.circuitBreaker.type has no effect" in err
+    assert "OpenLineageSparkListener captures lineage too" in err
+    for wrong, told in [
+        ("spark.openlineage.columnLineage.schemaSizeLimit many", "no whole number"),
+        ("spark.headwater.transprot x", "did you mean 'transport'"),
+        ("spark.openlineage.dataset.namespaceResolvers.p.type magic", "not offered"),
+        ("spark.headwater.transport http://h\nspark.headwater.transport.timeuot 3", "did you mean 'timeout'"),
+    ]:
+        code, out, _ = check(file, wrong)
+        assert code == 2
+        assert told in out

@@ -10,6 +10,7 @@
     writes        an understood plan -> what its root command reads and writes
     ddl           a statement about tables -> what it changes
     sqltext       the text of a JDBC query -> its tables and columns
+    trimming      the names of datasets, as settings want them
     facets        parts of events
     state         what was learnt from an application's records
     telling       an execution or a stream -> an event

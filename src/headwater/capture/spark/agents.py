@@ -84,6 +84,28 @@ def without_arguments(arguments: Sequence[str]) -> list[str]:
     return out
 
 
+def overriding(defaults: Mapping[str, str], given: Iterable[str]) -> dict[str, str]:
+    """What must be said to take the agents of a file of defaults out; a setting that is given besides hides the file's.
+
+    >>> overriding({"spark.extraListeners": "a.B,io.openlineage.spark.agent.OpenLineageSparkListener"}, ())
+    {'spark.extraListeners': 'a.B'}
+    """
+    changed = {key: without(key, value) for key, value in defaults.items()}
+    return {key: kept for key, kept in changed.items() if kept != defaults[key] and key not in set(given)}
+
+
+def given(arguments: Sequence[str]) -> set[str]:
+    """The settings that spark-submit arguments name, by `--conf` or by a flag of their own."""
+    found = set()
+    for flag, value, _ in _parted(arguments):
+        if flag is None:
+            break
+        if value is not None:
+            conf = flag in ("--conf", "-c")
+            found.add(value.partition("=")[0].strip() if conf else _FLAGS.get(flag, flag))
+    return found
+
+
 def setting(arguments: Sequence[str], key: str, *flags: str) -> str | None:
     """What spark-submit arguments say of a setting, by `--conf` or by a flag of its own; the last one counts.
 

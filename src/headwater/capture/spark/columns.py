@@ -17,6 +17,7 @@ from headwater.capture.spark.deps import (
     NONE,
     SORT,
     Deps,
+    Source,
     indirect,
     transformed,
     union,
@@ -26,6 +27,13 @@ from headwater.capture.spark.leaves import leaf_rel
 from headwater.capture.spark.names import Node
 from headwater.capture.spark.relation import Attributes, Ground, Rel, Schema, attributes, refs
 from headwater.naming import Identity
+
+_REASONS = {
+    "Filter": (FILTER, "condition"),
+    "Join": (JOIN, "condition"),
+    "Aggregate": (GROUP_BY, "groupingExpressions"),
+    "Sort": (SORT, "order"),
+}
 
 
 class Plan:
@@ -40,6 +48,10 @@ class Plan:
         self.read: dict[Identity, Schema] = {}
         """All columns read of each dataset, by whichever leaf."""
         self.rels: list[Rel] = []
+        self.texts: dict[int, str] = {}
+        """How an attribute was made, as SQL; only where the probe was asked for it."""
+        self.reasons: list[tuple[int, str, frozenset[Source]]] = []
+        """Kind, SQL and sources of what decided on rows; likewise."""
         self._reader = Reader(ground.sources, self.seen, self._subquery)
         self._cte: dict[int, Rel] = {}
         self._loops = {n["id"]: n["anchor"]["#"] for n in nodes if n["n"] == "UnionLoop"}
@@ -75,11 +87,26 @@ class Plan:
         ):  # a node we know, with other fields than we know
             self.unknown.add(node["n"])
             rel = self._other(node)
+        if "text" in node:
+            self._reason(node)
         if self.subqueries:
             every = [rel, *self.subqueries]
             rows = union(each.rows for each in every)
             rel = Rel(rel.outs, rel.env, rows, {d: s for each in every for d, s in each.inputs.items()})
         return rel
+
+    def _reason(self, node: Node) -> None:
+        """What a node decides on rows by, with the columns that this is about."""
+        kind, field = _REASONS[node["n"]]
+        by = node.get(field) or []
+        env = {number: deps for at in self._below(node) for number, deps in self.rels[at].env.items()}
+        listed = [by] if by and isinstance(by[0], str) else by
+        sources = {source for e in listed for source in self.deps(e, env)}
+        self.reasons.append((kind, node["text"], frozenset(sources)))
+
+    @staticmethod
+    def _below(node: Node) -> list[int]:
+        return [at for value in node.values() for at in refs(value)]
 
     def _listed(self, exprs: list[Expression], c: Rel) -> tuple[Attributes, dict[int, Deps]]:
         outs, env = [], {}
@@ -91,6 +118,10 @@ class Plan:
             if e[0] in ("@", "="):
                 outs.append((e[1], e[2]))
                 env[e[1]] = self.deps(e if e[0] == "@" else e[3], c.env)
+                if len(e) > 4:
+                    self.texts[e[1]] = e[4]
+                elif e[0] == "=" and e[3][0] == "@" and e[3][1] in self.texts:
+                    self.texts[e[1]] = self.texts[e[3][1]]
                 if e[0] == "=" and e[3][0] == "{}":
                     self._reader.structs[e[1]] = (e[3], c.env)
         return outs, env

@@ -8,26 +8,29 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import msgspec
+
 from headwater.capture.spark.deps import DIRECT, KINDS, NONE, OPEN, Deps, union
 from headwater.capture.spark.names import Named
-from headwater.capture.spark.relation import Schema
+from headwater.capture.spark.relation import Schema, refs
 from headwater.capture.spark.settings import SparkSettings, Tag
 from headwater.capture.spark.writes import Output
 from headwater.event import PRODUCER as HOUSE
 from headwater.event import SPEC
-from headwater.naming import Identity, scrub
+from headwater.naming import Identity, scrub, scrub_mapping
 
 PRODUCER = f"{HOUSE}/spark"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LONGEST_SQL = 200_000
 _LONGEST_ERROR = 50_000
+_MOST_NODES = 1_000
 _SCHEMAS = {
-    "schema": "1-1-1/SchemaDatasetFacet.json",
+    "schema": "1-2-0/SchemaDatasetFacet.json",
     "dataSource": "1-0-1/DatasourceDatasetFacet.json",
     "symlinks": "1-0-1/SymlinksDatasetFacet.json",
-    "datasetType": "1-0-0/DatasetTypeDatasetFacet.json",
+    "datasetType": "1-0-1/DatasetTypeDatasetFacet.json",
     "version": "1-0-1/DatasetVersionDatasetFacet.json",
-    "catalog": "1-0-0/CatalogDatasetFacet.json",
+    "catalog": "1-1-0/CatalogDatasetFacet.json",
     "storage": "1-0-1/StorageDatasetFacet.json",
     "columnLineage": "1-2-0/ColumnLineageDatasetFacet.json",
     "lifecycleStateChange": "1-0-1/LifecycleStateChangeDatasetFacet.json",
@@ -36,8 +39,12 @@ _SCHEMAS = {
     "parent": "1-1-0/ParentRunFacet.json",
     "errorMessage": "1-0-1/ErrorMessageRunFacet.json",
     "processing_engine": "1-1-1/ProcessingEngineRunFacet.json",
-    "jobType": "2-0-3/JobTypeJobFacet.json",
-    "sql": "1-0-1/SQLJobFacet.json",
+    "jobType": "2-0-4/JobTypeJobFacet.json",
+    "sql": "1-1-0/SQLJobFacet.json",
+    "sourceCodeLocation": "1-1-0/SourceCodeLocationJobFacet.json",
+    "environmentVariables": "1-0-0/EnvironmentVariablesRunFacet.json",
+    "tags of Job": "1-0-0/TagsJobFacet.json",
+    "tags of Run": "1-0-0/TagsRunFacet.json",
     "ownership": "1-0-1/OwnershipJobFacet.json",
 }
 
@@ -190,9 +197,32 @@ def _lineage(out: Output, settings: SparkSettings) -> dict[str, Any]:
     found = [(name, union([deps, every])) for name, _, deps in out.columns]
     lineage = {name: {"inputFields": input_fields(deps)} for name, deps in found if deps}
     rows = {"dataset": input_fields(out.rows)} if settings.dataset_lineage else {}
+    if out.texts or out.reasons:
+        _describe(out, lineage, rows.get("dataset", []))
     if not lineage and not out.rows:
         return {}
     return {"columnLineage": facet("columnLineage", fields=lineage, **rows)}
+
+
+def _describe(out: Output, lineage: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """How each column was made, and what decided on rows, as SQL beside each transformation."""
+    reasons: dict[tuple[str, str, str, str], list[str]] = {}
+    for kind, text, sources in out.reasons:
+        for source in sources:
+            key = (source.dataset.namespace, source.dataset.name, source.column, KINDS[kind])
+            reasons.setdefault(key, []).append(scrub(text))
+    listed = [(name, each) for name, field in lineage.items() for each in field["inputFields"]]
+    for name, each in [*listed, *((None, each) for each in rows)]:
+        said = []
+        for how in each["transformations"]:
+            place = (each["namespace"], each["name"], each["field"], how["subtype"])
+            text = (
+                scrub(out.texts[name])
+                if how["type"] == "DIRECT" and name in out.texts
+                else "; ".join(reasons.get(place, ()))
+            )
+            said.append({**how, "description": text} if text else how)
+        each["transformations"] = said
 
 
 def _too_wide(out: Output, settings: SparkSettings) -> bool:
@@ -273,10 +303,33 @@ def parent(run: str, namespace: str, name: str, root: Mapping[str, str] | None) 
     return facet("parent", **told)
 
 
-def tags(given: Iterable[Tag]) -> dict[str, Any]:
-    """The tags facet of a job or a run."""
+def logical_plan(text: str) -> dict[str, Any]:
+    """The plan as the OpenLineage agent tells it, without secrets."""
+    try:
+        plan = scrub_mapping({"plan": msgspec.json.decode(text)})["plan"]
+    except msgspec.DecodeError:
+        plan = scrub(text)
+    return facet("spark.logicalPlan", plan=plan)
+
+
+def debug(common: Mapping[str, Any] | None, plan: list[dict[str, Any]]) -> dict[str, Any]:
+    """What of the application helps to find a fault, and the nodes of the plan."""
+    nodes = [
+        {
+            "id": str(at),
+            "desc": node["n"],
+            "children": [str(ref) for value in node.values() for ref in refs(value)],
+        }
+        for at, node in enumerate(plan[:_MOST_NODES])
+    ]
+    return {**(common or facet("debug")), "logicalPlan": {"nodes": nodes}}
+
+
+def tags(of: str, given: Iterable[Tag]) -> dict[str, Any]:
+    """The tags facet of a Job or a Run."""
     return facet(
-        "tags", tags=[{"key": each.key, "value": each.value, "source": each.source} for each in given]
+        f"tags of {of}",
+        tags=[{"key": each.key, "value": each.value, "source": each.source} for each in given],
     )
 
 

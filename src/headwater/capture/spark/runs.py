@@ -38,12 +38,16 @@ def interpret(record: Record, state: State) -> list[Event]:
 
 
 def _app_start(r: Record, s: State) -> list[Event]:
-    told = {}
     if r.get("details"):
-        told["spark_applicationDetails"] = facets.facet("spark_applicationDetails", **r["details"])
+        s.common["spark_applicationDetails"] = facets.facet("spark_applicationDetails", **r["details"])
     if r.get("properties"):
-        told["spark_properties"] = facets.facet("spark_properties", properties=r["properties"])
-    return [event(s, "START", r["time"], s.run, s.app, "APPLICATION", "NONE", run_facets=told)]
+        s.common["spark_properties"] = facets.facet("spark_properties", properties=r["properties"])
+    if r.get("environment"):
+        listed = [{"name": name, "value": value} for name, value in r["environment"].items()]
+        s.common["environmentVariables"] = facets.facet("environmentVariables", environmentVariables=listed)
+    if r.get("debug"):
+        s.common["debug"] = facets.facet("debug", **r["debug"])
+    return [event(s, "START", r["time"], s.run, s.app, "APPLICATION", "NONE")]
 
 
 def _app_end(r: Record, s: State) -> list[Event]:
@@ -66,6 +70,9 @@ def _start(r: Record, s: State) -> list[Event]:
     x = Execution(
         r["id"], r["root"] if "root" in r else r["id"], r["time"], r.get("description", ""), r.get("sql")
     )
+    x.site = r.get("site") or {}
+    if "plan" in r and s.settings.asks_for("debug"):
+        x.run_facets["debug"] = facets.debug(s.common.get("debug"), r["plan"])
     s.executions[x.id] = x
     x.unread = "full" in r
     if s.extensions:
@@ -102,6 +109,8 @@ def _end(r: Record, s: State) -> list[Event]:
     x.counts = x.writes[0] if x.writes else (None, None, None)
     x.versions = {names.path(where).identity: version for where, version in (r.get("versions") or {}).items()}
     x.scans = [each for each in r.get("metrics", []) if len(each) > 4]
+    if r.get("logicalPlan"):
+        x.run_facets["spark.logicalPlan"] = facets.logical_plan(r["logicalPlan"])
     error = r.get("error")
     if x.root != x.id or x.denied:
         return []  # folded into its root, or not to be told

@@ -43,6 +43,10 @@ class Execution:
     """What tables have become after the commit."""
     scans: list[Any] = field(default_factory=list)
     told: bool = False
+    site: Mapping[str, str] = field(default_factory=dict)
+    """Which line of the program acted, as the sourceCodeLocation facet tells it."""
+    run_facets: dict[str, Any] = field(default_factory=dict)
+    """Facets of this run alone that were asked for."""
     denied: bool = False
     """By `filter.deniedSparkNodes`: nothing is told of it."""
     job: str | None = None
@@ -90,6 +94,8 @@ class State:
     root: Mapping[str, str] | None = None
     settings: SparkSettings = field(default_factory=SparkSettings)
     extensions: Extensions = field(default_factory=Extensions)
+    common: dict[str, Any] = field(default_factory=dict)
+    """Run facets that every START of the application has."""
     shown: DatasetNames | None = None
     """How `settings` want datasets named; made when first asked for."""
     sources: Sources = field(default_factory=Sources)

@@ -79,7 +79,9 @@ def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> E
     command = x.effect.command if x.effect and x.effect.command else "execution"
     x.job = x.job or job_name(s, command, outputs)
     told: dict[str, Any] = {"sql": facets.sql(x.sql)} if x.sql else {}
-    run_facets: dict[str, Any] = {}
+    if x.site:
+        told["sourceCodeLocation"] = facets.facet("sourceCodeLocation", **x.site)
+    run_facets: dict[str, Any] = dict(x.run_facets)
     unknown = sorted({name for each in (x, *x.nested) if each.effect for name in each.effect.unknown})
     if unknown:
         run_facets["headwater_unknown"] = facets.facet("headwater_unknown", nodes=unknown)
@@ -126,13 +128,7 @@ def scanned(s: State, x: Execution, identity: Identity) -> tuple[int | None, ...
     """What scans of this dataset read, where each scan says what it scanned."""
     found: tuple[Any, ...] | None = None
     for each in (one for execution in (x, *x.nested) for one in execution.scans):
-        where = each[4]
-        paths = (
-            where
-            if isinstance(where, list)
-            else [(where or {}).get("location") or (where or {}).get("properties", {}).get("location")]
-        )
-        if any(isinstance(p, str) and names.path(naming(s).above(p)).identity == identity for p in paths):
+        if identity in _places(s, each[4]):
             rows, files, size = each[1], each[2], each[3]
             found = (
                 (rows, size, files)
@@ -140,6 +136,17 @@ def scanned(s: State, x: Execution, identity: Identity) -> tuple[int | None, ...
                 else tuple((a or 0) + (b or 0) for a, b in zip(found, (rows, size, files), strict=True))
             )
     return found
+
+
+def _places(s: State, where: Any) -> list[Identity]:
+    """What a scan says it scanned: paths, a table with a location, or a relation that names its one dataset."""
+    if isinstance(where, dict) and where.get("t") == "relation":
+        found, query = names.leaf(naming(s), {"n": "LogicalRelation", "relation": where})
+        return [each.identity for each in found] if query is None and len(found) == 1 else []
+    if isinstance(where, dict):
+        where = [where.get("location") or (where.get("properties") or {}).get("location")]
+    paths = [each for each in where or () if isinstance(each, str)]
+    return [names.path(naming(s).above(each)).identity for each in paths]
 
 
 def streamed(
@@ -192,12 +199,14 @@ def event(
         )
     if error:
         told["errorMessage"] = facets.error_message(error)
+    if kind == "START":
+        told.update(s.common)
     told.update(run_facets or {})
     of_job = {"jobType": facets.job_type(job_type, processing), **(job_facets or {})}
     if s.settings.run_tags:
-        told["tags"] = facets.tags(s.settings.run_tags)
+        told["tags"] = facets.tags("Run", s.settings.run_tags)
     if s.settings.job_tags:
-        of_job["tags"] = facets.tags(s.settings.job_tags)
+        of_job["tags"] = facets.tags("Job", s.settings.job_tags)
     if s.settings.owners:
         owners = [{"name": name, "type": kind} for kind, name in s.settings.owners.items()]
         of_job["ownership"] = facets.facet("ownership", owners=owners)

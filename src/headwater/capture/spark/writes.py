@@ -9,7 +9,17 @@ from typing import Any
 
 from headwater.capture.spark import names
 from headwater.capture.spark.columns import Plan
-from headwater.capture.spark.deps import CONDITIONAL, FILTER, JOIN, NONE, Deps, indirect, transformed, union
+from headwater.capture.spark.deps import (
+    CONDITIONAL,
+    FILTER,
+    JOIN,
+    NONE,
+    Deps,
+    Source,
+    indirect,
+    transformed,
+    union,
+)
 from headwater.capture.spark.names import Named, Node
 from headwater.capture.spark.relation import Rel, Schema, refs
 from headwater.naming import Identity
@@ -28,6 +38,10 @@ class Output:
     """What it was called before a RENAME."""
     counts: tuple[int | None, int | None, int | None] = (None, None, None)
     """rows, bytes, files"""
+    texts: dict[str, str] = field(default_factory=dict)
+    """How a column was made, as SQL; where that was asked for"""
+    reasons: tuple[tuple[int, str, frozenset[Source]], ...] = ()
+    """Kind, SQL and sources of what decided on rows; likewise"""
 
 
 @dataclass(slots=True)
@@ -63,6 +77,11 @@ def effect(plan: Plan) -> Effect:
         out.command = n["n"]
     out.inputs = {dataset: plan.read.get(dataset, schema) for dataset, schema in out.inputs.items()}
     out.unknown = frozenset(plan.unknown)
+    for each in out.outputs:
+        each.reasons = tuple(plan.reasons)
+        if plan.texts:
+            pairs = zip(each.columns, n.get("q") or (), strict=False)
+            each.texts = {column[0]: plan.texts[made[0]] for column, made in pairs if made[0] in plan.texts}
     plan.ground.note([plan.named.get(each.named.identity, each.named) for each in out.outputs])
     return out
 

@@ -10,6 +10,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -61,24 +62,37 @@ def _contexts(module: ModuleType) -> None:
     plain = kind._ensure_initialized
 
     def begin(cls: Any, instance: Any = None, gateway: Any = None, conf: Any = None) -> None:
-        if conf is not None:
-            _without_agents(conf)
-        plain(instance, gateway=gateway, conf=conf)
+        plain(instance, gateway=gateway, conf=_without_agents(conf, made=gateway is not None or cls._gateway))
 
     kind._ensure_initialized = classmethod(begin)
 
 
-def _without_agents(conf: Any) -> None:
+def _without_agents(conf: Any, made: Any) -> Any:
+    """The settings of a context without agents; those of a file of defaults are overridden, until a JVM has read it."""
     try:
-        from headwater.capture.spark.agents import without
+        from headwater.capture.spark._properties import defaults
+        from headwater.capture.spark.agents import given, overriding, setting, without
         from headwater.guard import guard
     except ImportError:
-        return
+        return conf
     with guard("taking out other agents"):
-        for key, value in conf.getAll():
+        said = [] if conf is None else conf.getAll()
+        for key, value in said:
             kept = without(key, value)
             if kept != value:
                 conf.set(key, kept)
+        if made or "PYSPARK_GATEWAY_PORT" in os.environ:
+            return conf
+        from pyspark import SparkConf
+        from pyspark.find_spark_home import _find_spark_home
+
+        submit = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+        home = _find_spark_home()  # type: ignore[no-untyped-call,unused-ignore]
+        file = defaults(os.environ, home, setting(submit, "", "--properties-file"))
+        for key, kept in overriding(file, {*dict(said), *given(submit)}).items():
+            conf = SparkConf(loadDefaults=False) if conf is None else conf
+            conf.set(key, kept)
+    return conf
 
 
 _WATCHED: dict[str, Callable[[ModuleType], None]] = {

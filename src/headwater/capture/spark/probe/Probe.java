@@ -48,6 +48,8 @@ import org.apache.spark.sql.types.StructType;
 
 public class Probe extends SparkListener {
   private static final int FILES = 2000; // of a scan that is only known as an RDD
+  private static final int PLAN = 1000000; // characters of a plan as JSON
+  private static final int TEXT = 2000; // characters of an expression
   private final LinkedBlockingQueue queue = new LinkedBlockingQueue(); // bounded by letters, see offer
   private final AtomicLong held = new AtomicLong(); // letters in the queue
   private long room = Math.min(64L << 20, Runtime.getRuntime().maxMemory() / 16);
@@ -67,6 +69,8 @@ public class Probe extends SparkListener {
   private final HashMap stages = new HashMap();   // id -> Stage of running jobs, when extended
   private final HashMap members = new HashMap();  // job -> ids of its stages
   private final AtomicLong lost = new AtomicLong();
+  private boolean texts = false;                  // asked for: expressions as SQL
+  private boolean plans = false;                  // asked for: the optimized plan as JSON
   private long nanos = 0; // time spent on the listener thread, for the overhead benchmark
 
   public Probe() {
@@ -75,6 +79,7 @@ public class Probe extends SparkListener {
     for (int i = 0; i < names.length; i++) passing.add("\"" + names[i] + "\"");
   }
   public void bind(SparkContext sc) { context = sc; }
+  public void ask(boolean texts, boolean plans) { this.texts = texts; this.plans = plans; } // both cost: only on demand
   public void mark(long n) { offer("{\"kind\":\"mark\",\"id\":" + n + "}"); } // comes out behind all that was put in before
   public int size() { return queue.size(); }
   public void bound(long letters) { room = letters; }
@@ -175,6 +180,12 @@ public class Probe extends SparkListener {
       out.append("]");
     }
     counts(out, Long.valueOf(e.executionId()));
+    if (plans && qe != null && !bad) { // made already: asking costs the writing alone
+      try {
+        String json = qe.optimizedPlan().toJSON();
+        if (json.length() <= PLAN) out.append(",\"logicalPlan\":").append(quote(clean(json)));
+      } catch (Throwable t) { /* a plan that cannot be written as JSON */ }
+    }
     offer(out.append("}").toString());
   }
 
@@ -270,6 +281,12 @@ public class Probe extends SparkListener {
       Object relation = call(node, "relation");
       Object table = call(node, "table");
       if (node.children().isEmpty() && relation instanceof HadoopFsRelation) { out.append(","); value(out, ((HadoopFsRelation) relation).location().rootPaths(), 0); }
+      else if (node.children().isEmpty() && relation instanceof BaseRelation) { out.append(","); relation(out, relation, 0); } // JDBC
+      else if (node.children().isEmpty() && call(relation, "tableMeta") instanceof CatalogTable) { // Hive
+        out.append(",{\"t\":\"hive\",\"location\":");
+        value(out, ((CatalogTable) call(relation, "tableMeta")).storage(), 0);
+        out.append("}");
+      }
       else if (node.children().isEmpty() && table instanceof Table) { out.append(","); try { value(out, table, 0); } catch (Throwable t) { out.append("null"); } }
       out.append("]");
     }
@@ -440,11 +457,38 @@ public class Probe extends SparkListener {
       out.append(",\"o\":");
       attributes(out, p);
     }
+    if (texts) {
+      String why = why(p, name);
+      if (why != null) out.append(",\"text\":").append(quote(why));
+    }
     int at = index.size();
     index.put(p, Integer.valueOf(at));
     if (at > 0) nodes.append(",");
     nodes.append(out).append("}");
     return at;
+  }
+
+  /** What a node decides on rows by, as SQL. */
+  private static String why(LogicalPlan p, String name) {
+    String word = "\"Filter\"".equals(name) ? "WHERE " : "\"Join\"".equals(name) ? "JOIN ON " : "\"Aggregate\"".equals(name) ? "GROUP BY " : "\"Sort\"".equals(name) ? "SORT BY " : null;
+    if (word == null) return null;
+    Object by = call(p, "\"Aggregate\"".equals(name) ? "groupingExpressions" : "\"Sort\"".equals(name) ? "order" : "condition");
+    if (by instanceof scala.Option) by = ((scala.Option) by).isDefined() ? ((scala.Option) by).get() : null;
+    if ("\"Join\"".equals(name)) word = String.valueOf(call(call(p, "joinType"), "sql")) + " " + word;
+    if (by instanceof Expression) { String sql = sql((Expression) by); return sql == null ? null : word + sql; }
+    if (!(by instanceof scala.collection.Seq) || ((scala.collection.Seq) by).isEmpty()) return null;
+    StringBuilder out = new StringBuilder(word);
+    boolean first = true;
+    scala.collection.Iterator it = ((scala.collection.Seq) by).iterator();
+    while (it.hasNext() && out.length() < TEXT) { if (!first) out.append(", "); first = false; out.append(sql((Expression) it.next())); }
+    return out.toString();
+  }
+
+  private static String sql(Expression e) {
+    try {
+      String text = e.sql();
+      return clean(text.length() > TEXT ? text.substring(0, TEXT) : text);
+    } catch (Throwable t) { return null; } // not every expression can say it
   }
 
   private void attributes(StringBuilder out, LogicalPlan p) {
@@ -472,6 +516,10 @@ public class Probe extends SparkListener {
       Alias a = (Alias) e;
       out.append("[\"=\",").append(a.exprId().id()).append(",").append(quote(a.name())).append(",");
       expression(out, a.child());
+      if (texts && !(a.child() instanceof AttributeReference)) {
+        String sql = sql(a.child());
+        if (sql != null) out.append(",").append(quote(sql));
+      }
       out.append("]");
       return;
     }
