@@ -66,7 +66,7 @@ def test_a_spool_is_shown_drained_replayed_and_purged(folder: Path, tmp_path: Pa
         transport.send([b'{"no": "event"}'])
         transport.close()
         (drained,) = json.loads(headwater("spool", "drain", *where, "--json"))
-        assert (drained["delivered"], drained["dead"], drained["doing"]) == (2, 1, "ended")
+        assert (drained["delivered"], drained["dead"], drained["doing"]) == (1, 1, "ended")
         assert "eventTime" in headwater("spool", "show", "--dead", *where)
         (letter,) = json.loads(headwater("spool", "show", "--dead", *where, "--json"))
         assert (letter["event"], "eventTime" in letter["reason"]) == ({"no": "event"}, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import stat
 import subprocess
 import sys
@@ -284,6 +285,12 @@ def test_a_file_that_somebody_deleted_is_begun_anew(tmp_path: Path) -> None:
     assert backlog.purge(transport.place) == 1
     transport.send([event(RUN, 1)])
     assert waiting(transport) == [event(RUN, 1)]
+    shutil.rmtree(tmp_path / "spool")
+    transport.send([event(RUN, 2)])
+    assert waiting(transport) == [event(RUN, 2)]
+    shutil.rmtree(tmp_path / "spool")
+    seen = Drainer(transport.place).run()
+    assert (seen.doing, "is gone" in str(seen.fault)) == ("stopped", True)
 
 
 # --- bounds

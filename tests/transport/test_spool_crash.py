@@ -170,7 +170,7 @@ def test_the_detached_drainer_outlives_its_host_and_holds_none_of_its_files(
 def test_a_child_of_headwater_run_drains_uncaptured(tmp_path: Path) -> None:
     ours = "/x/headwater/cli/_sitecustomize"
     made = environment({"PYTHONPATH": f"{ours}:/mine", "_HEADWATER_RUN": "{}", "HOME": "/h"})
-    assert made["PYTHONPATH"].endswith(":/mine")
+    assert made["PYTHONPATH"].startswith("/mine")
     assert ours not in made["PYTHONPATH"]
     assert "_HEADWATER_RUN" not in made
     assert made["HOME"] == "/h"

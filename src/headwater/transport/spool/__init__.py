@@ -82,7 +82,8 @@ class SpoolTransport:
         open_transport(
             drainer.sending(target)
         ).close()  # what is wrong with it is told here, not to a drainer
-        self._place = open_place(Path(unquote(parts.path)), Target(target, self._max_bytes, self._max_age))
+        self._root, self._target = Path(unquote(parts.path)), Target(target, self._max_bytes, self._max_age)
+        self._place = open_place(self._root, self._target)
         self.dropped = 0
         """Segments that this process moved to the dead letters for want of room."""
         self._own: dict[int, _Own] = {}  # by process id
@@ -157,7 +158,7 @@ class SpoolTransport:
         data = frames(events)
         while True:
             if own.segment is None:
-                own.segment = Segment(self._place.folder)
+                own.segment = self._begin()
             if own.segment.append(data):
                 break
             own.segment.forget()  # somebody deleted the file: what is in it is nobody's
@@ -172,6 +173,14 @@ class SpoolTransport:
                 own.segment.sync()
             own.segment.seal()
             own.segment = None
+
+    def _begin(self) -> Segment:
+        try:
+            return Segment(self._place.folder)
+        except FileNotFoundError:  # somebody deleted the whole folder
+            with suppress(ConfigError):
+                open_place(self._root, self._target)
+            return Segment(self._place.folder)
 
     def _make_room(self) -> None:
         until = clock.steady() + self._block * 1e9
@@ -225,7 +234,7 @@ class _Own:
     """What one process has: a lock for its threads, its file, and what it remembers."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal handler may emit, too
         self.segment: Segment | None = None
         self.runs: set[str] = set()
         self.written = self.synced = self.believed = self.started = self.drainer = 0

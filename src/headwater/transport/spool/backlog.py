@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from headwater.transport.spool import dead
-from headwater.transport.spool.identity import Writer, clock, gone, me
+from headwater.transport.spool.identity import UNKNOWN, Writer, clock, gone, me
 from headwater.transport.spool.place import Place, write_whole
 from headwater.transport.spool.segment import (
     DAMAGED,
@@ -81,12 +81,13 @@ class Backlog:
     def _merged(self) -> Iterator[tuple[Listed, Frame]]:
         # What a `send` that returned before this moment wrote is in the listing that follows. So nothing that
         # is stamped up to here can have been sent before something that this round does not see.
-        now, here = clock.steady(), short_boot(me())
+        now, here = clock.steady(), me()
         self._read_up.clear()
         segments = sorted(self._listed(), key=lambda each: (each.boot, each.stamp))
         boots = [list(group) for _, group in groupby(segments, key=lambda each: each.boot)]
         for group in sorted(boots, key=lambda each: min(s.wall for s in each)):
-            yield from self._merge(group, now if group[0].boot == here else None)
+            known = here.boot != UNKNOWN and group[0].boot == short_boot(here)
+            yield from self._merge(group, now if known else None)
 
     def _merge(self, segments: list[Listed], cut: int | None) -> Iterator[tuple[Listed, Frame]]:
         """By stamp; a segment is opened when its turn may have come, so that few are open at a time."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from headwater.transport.spool.segment import OWNER_ONLY
 PATIENCE = 900.0  # seconds without success after which it ends; the next emit starts another
 _LOG_BYTES = 1 << 20
 _PROGRAM = "from headwater.transport.spool.detached import main; main()"  # loads no command line
-_START = '"$@" </dev/null >/dev/null 2>>"$HEADWATER_DRAINER_LOG" &'
+_START = '"$@" </dev/null >/dev/null 2>>"$_HEADWATER_LOG" &'
 
 
 def start(place: Place, linger: float) -> None:
@@ -45,7 +46,7 @@ def start(place: Place, linger: float) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            env={**environment(os.environ), "HEADWATER_DRAINER_LOG": str(log)},
+            env={**environment(os.environ), "_HEADWATER_LOG": str(log)},
             start_new_session=True,
             check=True,
         )
@@ -58,13 +59,14 @@ _ADVICE = "so events wait in the spool: run `headwater spool drain --follow`, or
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The host's environment, without what would make a host of the drainer: it is not to be captured itself."""
-    package = Path(__file__).parents[2]
+    package = str(Path(__file__).parents[3])
     kept = {name: value for name, value in environ.items() if name not in ("_HEADWATER_RUN", "PYTHONINSPECT")}
     ours = os.path.join("headwater", "cli", "_sitecustomize")
-    paths = [each for each in environ.get("PYTHONPATH", "").split(os.pathsep) if each]
-    others = [each for each in paths if not os.path.normpath(each).endswith(ours)]
-    kept["PYTHONPATH"] = os.pathsep.join([str(package.parent), *(os.path.abspath(each) for each in others)])
-    return {**kept, "PYTHONSAFEPATH": "1"}
+    paths = [os.path.abspath(each) for each in environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    paths = [each for each in paths if not each.endswith(ours)]
+    if package not in (*paths, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
+        paths.append(package)  # this process found it some other way
+    return {**kept, "PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from headwater import plugins
 from headwater.errors import HeadwaterError, TransportError
 from headwater.transport import TRANSPORTS, Transport, open_transport
 from headwater.transport.spool import dead
-from headwater.transport.spool.backlog import Backlog, Batch, make_room
+from headwater.transport.spool.backlog import Backlog, make_room
 from headwater.transport.spool.breaker import Breaker
 from headwater.transport.spool.identity import Writer, clock, gone, me
 from headwater.transport.spool.place import TO, Place, Target, write_whole
@@ -33,7 +33,7 @@ except ImportError:  # pragma: no cover - Windows: there, keep to one drainer
     fcntl = None  # type: ignore[assignment]
 
 MOST, MOST_BYTES = 500, 4 << 20  # of one batch
-POLL = 0.05, 0.5  # seconds between looks at a spool that is empty, at first and at last
+POLL = 0.02, 0.2  # seconds between looks at a spool that is empty, at first and at last
 HEARTBEAT = 5.0  # seconds after which its state is written again, though nothing changed
 AFRESH = 30.0  # seconds after which a heartbeat that stopped means that the drainer did
 RESTED = 60.0  # seconds that one which stopped for a fault is left alone
@@ -54,9 +54,9 @@ class State(msgspec.Struct, frozen=True):
 
 
 class Stopped(Exception):
-    """A round ended before its end; the fault says why."""
+    """A round ended before its end; the fault says why, None that its time was over."""
 
-    def __init__(self, fault: HeadwaterError) -> None:
+    def __init__(self, fault: HeadwaterError | None) -> None:
         super().__init__(str(fault))
         self.fault = fault
 
@@ -103,7 +103,10 @@ class Drainer:
                     pause = min(POLL[1], pause * 1.5)
                 self._tell()
         except Stopped as why:
-            self._tell("stopped", fault=str(why.fault))
+            self._tell("stopped" if why.fault else "ended", fault=str(why.fault) if why.fault else None)
+            return self.state
+        except OSError as why:  # a full disk, or a folder that was deleted
+            self._tell("stopped", fault=f"{self.place.folder}: {why.strerror or why}")
             return self.state
         finally:
             self.close()
@@ -116,13 +119,15 @@ class Drainer:
 
         """
         done = 0
-        self._wills.look()
         self._open()
+        self._wills.look()
         for batch in self._backlog.batches(MOST, MOST_BYTES):
             self._wills.meet(batch.events)
+            buried = self.state.dead
             self._deliver(batch.events)
             self._backlog.acknowledge(batch)
-            done += self._count(batch)
+            self._count(len(batch.events) - (self.state.dead - buried))
+            done += len(batch.events)
         return done + self._execute()
 
     def close(self) -> None:
@@ -147,7 +152,7 @@ class Drainer:
         left = events
         while left:
             if self._until is not None and clock.steady() > self._until:
-                raise Stopped(TransportError("the time for it is over; the rest waits", retryable=True))
+                raise Stopped(None)
             part = left[: self._breaker.most(len(left))]
             try:
                 self._open().send(part)
@@ -219,13 +224,10 @@ class Drainer:
         self._told = (self._told[0], clock.wall())
         return told if told != self._told[0] else None
 
-    def _count(self, batch: Batch) -> int:
-        count = len(batch.events)
-        self.state = msgspec.structs.replace(
-            self.state, delivered=self.state.delivered + count, torn=self._backlog.torn
-        )
-        self._progress(count)
-        return count
+    def _count(self, delivered: int) -> None:
+        self.state = msgspec.structs.replace(self.state, delivered=self.state.delivered + delivered)
+        self._progress(delivered)
+        self._tell()
 
     def _tell(self, doing: str | None = None, fault: str | None = None) -> None:
         """Write down what is done: at once where it changes, else now and then."""
