@@ -14,9 +14,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
-BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/graph.py)))
+BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/graph.py bench/transport.py)))
 LIVE := live-backend live-spark
-BACKEND := tests/facts tests/store tests/serve tests/test_event.py tests/test_graph.py tests/test_ingest.py
+BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0
 SPARK_3.5 := 'pyspark==3.5.*' 'numpy<2' 'pyarrow<18' 'pandas<2.3' setuptools
@@ -60,7 +60,7 @@ test: $(READY) ## every test but the live ones; repeats cut by HEADWATER_SCALE (
 
 live: $(LIVE) ## every live stack, at scale 1
 
-live-backend: $(READY) ## facts, store, graph and server at scale 1: all examples, fifty kills
+live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all examples, 270 kills
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest $(BACKEND)
 
 live-spark: $(READY) $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0 and 3.5, each in an environment of its own

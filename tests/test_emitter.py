@@ -25,7 +25,7 @@ EVENT = {"eventTime": "2026-01-01T00:00:00Z", "job": {"namespace": "shop", "name
 
 
 def settings(**given: Any) -> config.Settings:
-    return config.load(given, environ={}, cwd=Path("/nowhere"), home=Path("/nowhere"))
+    return config.load(given, environ={}, cwd=Path("/nowhere"), home=Path(os.environ["HOME"]))
 
 
 class Broken(MemoryTransport):
@@ -138,10 +138,11 @@ def test_a_bad_option_of_the_settings_is_refused() -> None:
     ],
 )
 def test_the_key_of_the_settings_goes_to_http_that_has_none(transport: Any, key: str) -> None:
-    made = Emitter(transport, settings(api_key="from-settings"))
-    assert made._transport._headers["Authorization"] == f"Bearer {key}"  # type: ignore[union-attr]
-    named = Emitter(settings=settings(transport=transport, api_key="from-settings"))
-    assert named._transport._headers["Authorization"] == f"Bearer {key}"  # type: ignore[union-attr]
+    for made in (
+        Emitter(transport, settings(api_key="from-settings")),
+        Emitter(settings=settings(transport=transport, api_key="from-settings")),
+    ):
+        assert made._transport.place.target().to["api_key"] == key  # type: ignore[union-attr]
 
 
 def test_the_key_does_not_trouble_another_transport() -> None:
@@ -155,11 +156,87 @@ def test_nothing_configured_goes_to_localhost_and_says_so_once(caplog: pytest.Lo
     with caplog.at_level(logging.WARNING, "headwater"):
         made = [Emitter(), Emitter()]
     assert [repr(e) for e in made] == [
-        "Emitter(HttpTransport('http://localhost:5000'), sent=0, failed=0)"
+        "Emitter(SpoolTransport(to 'http://localhost:5000'), sent=0, failed=0)"
     ] * 2
     assert [r.getMessage().split(";")[0] for r in caplog.records] == [
         "no transport is set: events go to http://localhost:5000"
     ]
+
+
+# --- the spool in front of what may make a host wait
+
+
+@pytest.mark.parametrize(
+    ("transport", "kind"),
+    [
+        ("http://h", "SpoolTransport"),
+        ("https://h", "SpoolTransport"),
+        ({"type": "http", "url": "http://h", "timeout": 3}, "SpoolTransport"),
+        ("http://h?direct=1", "HttpTransport"),
+        ({"url": "http://h", "direct": True}, "HttpTransport"),
+        ("http://h?direct=no", "SpoolTransport"),
+        ("file:///e", "FileTransport"),
+        ("console:", "ConsoleTransport"),
+        ("memory:", "MemoryTransport"),
+    ],
+)
+def test_what_goes_over_a_network_is_spooled(transport: Any, kind: str) -> None:
+    assert type(Emitter(transport, settings())._transport).__name__ == kind
+
+
+def test_the_spool_is_where_and_as_the_settings_say(tmp_path: Path) -> None:
+    given = settings(
+        transport="http://h", spool={"dir": str(tmp_path / "s"), "fsync": "never", "drain": "off"}
+    )
+    made = Emitter(settings=given)
+    made.emit(EVENT)
+    assert made._transport.place.folder.parent == tmp_path / "s"  # type: ignore[union-attr]
+    assert len(list(made._transport.place.folder.glob("*.open"))) == 1  # type: ignore[union-attr]
+    made.close()
+    assert (
+        Emitter("http://h", settings(spool=tmp_path / "t"))._transport.place.folder.parent == tmp_path / "t"
+    )  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("option", [{"fsink": "never"}, {"linger": "long"}])
+def test_a_wrong_option_of_the_spool_is_told_at_set_up(option: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(option))):
+        Emitter("http://h", settings(spool=option))
+
+
+def test_a_spool_that_was_set_and_cannot_be_written_is_told_at_set_up(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot be written"):
+        Emitter("http://h", settings(spool=tmp_path / "file" / "s"))
+
+
+def test_without_a_state_directory_events_wait_in_a_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "home").write_text("no directory")
+    (tmp_path / "t").mkdir()
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "t"))
+    given = config.load({}, environ={}, cwd=Path("/nowhere"), home=tmp_path / "home")
+    for _ in range(2):
+        made = Emitter("http://h", given)
+        assert made._transport.place.folder.parent.parent == tmp_path / "t"  # type: ignore[union-attr]
+    assert len([r for r in caplog.records if "HEADWATER_SPOOL" in r.getMessage()]) == 1
+
+
+def test_a_will_is_kept_and_settled_where_that_can_be_done(tmp_path: Path) -> None:
+    run = {**EVENT, "eventType": "ABORT", "run": {"runId": "0192c3a4-0000-7000-8000-000000000001"}}
+    made = Emitter("http://h", settings(spool={"dir": str(tmp_path / "s"), "drain": "off"}))
+    made.will("0192c3a4-0000-7000-8000-000000000001", run)
+    assert len(list(tmp_path.rglob("*.will"))) == 1
+    made.settle("0192c3a4-0000-7000-8000-000000000001")
+    assert list(tmp_path.rglob("*.will")) == []
+    transport = MemoryTransport()
+    other = Emitter(transport, settings())
+    other.will("r", run)
+    other.settle("r")
+    assert transport.events == []
+    with pytest.raises(EventError):
+        made.will("r", {"no": "event"})
 
 
 def test_the_functions_use_one_emitter_of_the_process(

@@ -53,6 +53,16 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "telling",
         "runs",
     ),
+    "transport.spool": (
+        "identity breaker",
+        "segment",
+        "place",
+        "dead",
+        "backlog",
+        "wills",
+        "drainer",
+        "detached report",
+    ),
     "cli": ("graph", "*"),  # `graph` is the view that others print with
 }
 """Folders whose members are steps, not alternatives: each imports only from steps before its own; `*` is any other."""

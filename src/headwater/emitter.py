@@ -2,7 +2,8 @@
 
     headwater.emit({"eventType": "START", "eventTime": "2026-01-01T00:00:00Z", "run": …, "job": …})
 
-An explicit call raises what goes wrong; where a host must not notice, a guard stands around it.
+An explicit call raises what goes wrong; where a host must not notice, a guard stands around it. What goes over a
+network goes through the spool first: a host waits for its disk, never for a server.
 """
 
 from __future__ import annotations
@@ -10,17 +11,22 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from headwater import config
+from headwater.errors import ConfigError
 from headwater.event import Event, encode, of
-from headwater.transport import Transport, open_transport
+from headwater.transport import KeepsWills, Transport, open_transport
 
 FALLBACK = "http://localhost:5000"
+SPOOLED = frozenset({"http", "https"})
+"""Transports that may make a host wait: they have the spool before them, unless they are told `direct`."""
 
 Emittable: TypeAlias = Event | Mapping[str, Any] | bytes | str
 
@@ -86,6 +92,24 @@ class Emitter:
         finally:
             self._count(len(given) if done else 0, 0 if done else len(given))
 
+    def will(self, run_id: str, event: Emittable) -> None:
+        """Leave an event (an ABORT, say) to be sent if this process dies before the run's end is emitted.
+
+        Without effect on a transport that cannot send for the dead.
+
+        Raises:
+            EventError: it is no valid event.
+            TransportError: it could not be kept.
+
+        """
+        if isinstance(self._transport, KeepsWills):
+            self._transport.will(run_id, encode(of(self._placed(event))))
+
+    def settle(self, run_id: str) -> None:
+        """The run has ended: its will is not sent."""
+        if isinstance(self._transport, KeepsWills):
+            self._transport.settle(run_id)
+
     def close(self) -> None:
         """Close the transport."""
         if self._transport is not None:
@@ -129,7 +153,9 @@ def _open(transport: Transport | str | Mapping[str, Any] | None, settings: confi
         return transport
     if transport is None:
         if settings.transport is None:
-            _say_fallback()
+            _say(
+                f"no transport is set: events go to {FALLBACK}; set HEADWATER_TRANSPORT to send them elsewhere"
+            )
         transport = {"url": settings.transport or FALLBACK, **settings.rooms.get("transport", {})}
     elif isinstance(transport, str):
         transport = {"url": transport}
@@ -138,15 +164,49 @@ def _open(transport: Transport | str | Mapping[str, Any] | None, settings: confi
         parts = urlsplit(url)
         if parts.scheme in ("http", "https") and "api_key" not in {**parse_qs(parts.query), **transport}:
             transport = {**transport, "api_key": settings.api_key}
-    return open_transport(transport)
+    return open_transport(_spooled(transport, settings))
 
 
-def _say_fallback() -> None:
-    if not _SAID:
-        _SAID.append(FALLBACK)
-        _log.warning(
-            "no transport is set: events go to %s; set HEADWATER_TRANSPORT to send them elsewhere", FALLBACK
+def _spooled(transport: Mapping[str, Any], settings: config.Settings) -> Mapping[str, Any]:
+    """The transport with the spool before it, where it is one that may make a host wait."""
+    url = str(transport.get("url", ""))
+    query = {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
+    direct = config.parse_bool({**query, **transport}.get("direct", False))
+    if transport.get("type", urlsplit(url).scheme) not in SPOOLED or direct or os.name != "posix":
+        return transport
+    options = config.options(settings, "spool")
+    return {"type": "spool", "url": f"spool://{quote(str(_spool_dir(settings)))}", "to": transport, **options}
+
+
+def _spool_dir(settings: config.Settings) -> Path:
+    """Where events wait: as set, else the user's state directory, else a temporary one."""
+    folder = settings.spool.absolute()
+    if settings.origins.get("spool") != "default" or _usable(folder):
+        return folder
+    spare = Path(tempfile.gettempdir()) / f"headwater-spool-{os.getuid()}"
+    if not _usable(spare) or spare.is_symlink() or spare.stat().st_uid != os.getuid():
+        raise ConfigError(
+            f"neither {folder} nor {spare} can be written: set HEADWATER_SPOOL to a directory that can"
         )
+    _say(
+        f"{folder} cannot be written: events wait in {spare}, which may not outlive a restart; set HEADWATER_SPOOL"
+    )
+    return spare
+
+
+def _usable(folder: Path) -> bool:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def _say(text: str) -> None:
+    """Once in a process."""
+    if text not in _SAID:
+        _SAID.append(text)
+        _log.warning("%s", text)
 
 
 _DEFAULTS: dict[int, Emitter] = {}  # by process id

@@ -90,14 +90,28 @@ class Ambiguous(HeadwaterError, LookupError):
 
 
 class TransportError(HeadwaterError):
-    """Events could not be handed on; `refused` tells which the receiver did not take, by position, and why."""
+    """Events could not be handed on.
+
+    `refused` tells which the receiver did not take, by position, and why; `pending` which positions may be sent
+    again (None: nothing is known of single events); `retry_after` the seconds that the receiver asked for.
+    """
 
     exit_code = 4
 
-    def __init__(self, message: str, *, retryable: bool, refused: Mapping[int, str] | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool,
+        refused: Mapping[int, str] | None = None,
+        pending: Iterable[int] | None = None,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.refused = dict(refused or {})
+        self.pending = None if pending is None else frozenset(pending)
+        self.retry_after = retry_after
 
 
 class StoreError(HeadwaterError):

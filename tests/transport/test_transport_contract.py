@@ -72,7 +72,29 @@ def _https(request: pytest.FixtureRequest) -> Iterator[Place]:
         yield Place(server.url, lambda _: server.events, {"verify": str(folder / "cert.pem")})
 
 
-PLACES = {"memory": _memory, "console": _console, "file": _file, "http": _http, "https": _https}
+def _spool(request: pytest.FixtureRequest) -> Iterator[Place]:
+    from headwater.transport.spool.drainer import Drainer
+
+    folder: Path = request.getfixturevalue("tmp_path")
+    file = folder / "delivered.jsonl"
+
+    def arrived(transport: Transport) -> list[Any]:
+        Drainer(transport.place).run()  # type: ignore[attr-defined]
+        return [json.loads(line) for line in file.read_bytes().splitlines()] if file.exists() else []
+
+    yield Place(
+        (folder / "spool").as_uri().replace("file:", "spool:") + f"?to={file.as_uri()}&drain=off", arrived
+    )
+
+
+PLACES = {
+    "spool": _spool,
+    "memory": _memory,
+    "console": _console,
+    "file": _file,
+    "http": _http,
+    "https": _https,
+}
 
 
 @pytest.fixture(params=sorted(TRANSPORTS))

@@ -20,6 +20,7 @@ COMMANDS = (
     "search",
     "show",
     "graph",
+    "spool",
     "store",
     "aliases",
     "config",

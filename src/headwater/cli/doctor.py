@@ -82,6 +82,7 @@ def examine(store: str | None) -> Iterator[Finding]:
     for stray in settings.strays:
         yield Finding("settings", "missing", f"{stray} is set, but is no setting of Headwater")
     yield _store(settings)
+    yield from _spool(settings)
     if settings.url:
         yield _server(settings.url)
 
@@ -104,6 +105,23 @@ def _store(settings: config.Settings) -> Finding:
     except HeadwaterError as fault:
         return Finding("store", "broken", str(fault))
     return Finding("store", "ok", f"{opened.url}: {counts['log']:,} events, {counts['rejects']:,} refused")
+
+
+def _spool(settings: config.Settings) -> Iterator[Finding]:
+    from headwater.transport.spool.place import places
+    from headwater.transport.spool.report import in_words, report
+
+    if not settings.spool.is_dir():
+        yield Finding("spool", "ok", f"{settings.spool}: nothing was spooled yet")
+        return
+    for place in places(settings.spool):
+        model = report(place)
+        told = in_words(model)
+        if model["dead"]["events"]:
+            told += "; see `headwater spool show --dead`, then `replay` or `purge` them"
+        yield Finding(
+            "spool", "broken" if model["drainer"].get("fault") or model["dead"]["events"] else "ok", told
+        )
 
 
 def _server(url: str) -> Finding:

@@ -321,7 +321,9 @@ def _imported(target: str) -> Any:
 
 
 def _lift_urls(values: Layer) -> Layer:
-    """`[transport] url = …` or `type = …` is the setting `transport` itself."""
+    """`[transport] url = …` or `type = …` is the setting `transport` itself, `[spool] dir = …` is `spool`."""
+    if (folder := values.pop("spool.dir", None)) is not None:
+        values["spool"] = folder
     for room in _OWN_URL:
         kind, url = values.get(f"{room}.type"), values.pop(f"{room}.url", None)
         if url is not None:

@@ -61,6 +61,10 @@ ROOMS: Mapping[str, Room] = {
         "Options of the transport that `transport` names; its `url` is the setting `transport`.",
         table="headwater.transport:TRANSPORTS",
     ),
+    "spool": Room(
+        "How events wait for delivery, see docs/delivery.md; its `dir` is the setting `spool`.",
+        "headwater.transport.spool:SpoolTransport",
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""transport: encoded events -> wire: memory, console, file, http; opened by url or mapping.
+"""transport: encoded events -> wire: memory, console, file, http, or a spool in front of them; opened by url or mapping.
 
 To add one: write transport/<name>.py with a class that keeps the Protocol below, add one line to TRANSPORTS,
 give it a fixture in tests/transport/test_transport_contract.py and a heading in docs/transports.md; the contract and
@@ -32,12 +32,29 @@ class Transport(Protocol):
         """Give back what is held; more than once is no fault, sending afterwards is."""
 
 
+@runtime_checkable
+class KeepsWills(Protocol):
+    """A transport that can send an event after the process has died."""
+
+    def will(self, run_id: str, event: bytes) -> None:
+        """Keep the event, to be sent if this process dies before the run's end is sent or `settle` is called.
+
+        Raises:
+            TransportError: it could not be kept.
+
+        """
+
+    def settle(self, run_id: str) -> None:
+        """The run has ended: its will is not to be sent."""
+
+
 TRANSPORTS: plugins.Table = {
     "memory": ("headwater.transport.memory:MemoryTransport", None),
     "console": ("headwater.transport.console:ConsoleTransport", None),
     "file": ("headwater.transport.file:FileTransport", None),
     "http": ("headwater.transport.http:HttpTransport", None),
     "https": ("headwater.transport.http:HttpTransport", None),
+    "spool": ("headwater.transport.spool:SpoolTransport", None),
 }
 
 

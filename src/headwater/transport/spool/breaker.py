@@ -1,0 +1,38 @@
+"""transport.spool.breaker: failures and successes of a receiver -> when to try again, and with how much."""
+
+from __future__ import annotations
+
+import random
+
+FIRST, LONGEST, ASKED = 0.5, 30.0, 3600.0  # seconds
+
+
+class Breaker:
+    """Closed while all is well; open after a failure, for a time that doubles; then one event is the probe.
+
+    >>> breaker = Breaker(random.Random(1))
+    >>> breaker.failed() < breaker.failed() < breaker.failed() <= 1.5 * LONGEST
+    True
+    >>> breaker.most(500), breaker.succeeded(), breaker.most(500)
+    (1, None, 500)
+    """
+
+    def __init__(self, dice: random.Random | None = None) -> None:
+        self._dice = dice or random.Random()
+        self.failures = 0
+
+    def failed(self, asked: float | None = None) -> float:
+        """Seconds to wait: as the receiver asks, else jittered, so that many hosts do not return as one."""
+        self.failures += 1
+        if asked is not None:
+            return min(asked, ASKED)
+        usual: float = min(LONGEST, FIRST * 2.0 ** min(self.failures - 1, 16))
+        return self._dice.uniform(0.75, 1.25) * usual
+
+    def succeeded(self) -> None:
+        """It takes events: all is well."""
+        self.failures = 0
+
+    def most(self, usual: int) -> int:
+        """How many events to try with: a receiver that fails is not pushed megabytes to find out whether it still does."""
+        return 1 if self.failures > 1 else usual

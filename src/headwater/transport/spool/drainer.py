@@ -1,0 +1,307 @@
+"""transport.spool.drainer: a place -> its events at their destination, and a file that tells how that goes.
+
+One process drains a place at a time, by a lock. It may be killed at any moment: what it had not acknowledged is sent
+again, and a receiver that is idempotent on content takes it once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from inspect import signature
+from time import sleep
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from headwater import plugins
+from headwater.errors import HeadwaterError, TransportError
+from headwater.transport import TRANSPORTS, Transport, open_transport
+from headwater.transport.spool import dead
+from headwater.transport.spool.backlog import Backlog, make_room
+from headwater.transport.spool.breaker import Breaker
+from headwater.transport.spool.identity import Writer, clock, gone, me
+from headwater.transport.spool.place import TO, Place, Target, write_whole
+from headwater.transport.spool.segment import OWNER_ONLY, Segment, frames
+from headwater.transport.spool.wills import Wills
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows: there, keep to one drainer
+    fcntl = None  # type: ignore[assignment]
+
+MOST, MOST_BYTES = 500, 4 << 20  # of one batch
+POLL = 0.02, 0.2  # seconds between looks at a spool that is empty, at first and at last
+HEARTBEAT = 5.0  # seconds after which its state is written again, though nothing changed
+AFRESH = 30.0  # seconds after which a heartbeat that stopped means that the drainer did
+RESTED = 60.0  # seconds that one which stopped for a fault is left alone
+
+
+class State(msgspec.Struct, frozen=True):
+    """What a drainer does, and how it went."""
+
+    writer: Writer
+    doing: str = "draining"
+    """draining, waiting (for a receiver that fails), ended (nothing was left) or stopped (by a fault)"""
+    delivered: int = 0
+    dead: int = 0
+    torn: int = 0
+    fault: str | None = None
+    failing_since: float | None = None
+    """Seconds since 1970."""
+
+
+class Stopped(Exception):
+    """A round ended before its end; the fault says why, None that its time was over."""
+
+    def __init__(self, fault: HeadwaterError | None) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
+
+
+class Drainer:
+    """Delivers what waits in a place. `patience` is how many seconds of failure it bears before it gives up."""
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        patience: float = 10.0,
+        timeout: float | None = None,
+        breaker: Breaker | None = None,
+        wait: Callable[[float], None] = sleep,
+        progress: Callable[[int], None] = lambda events: None,
+    ) -> None:
+        self.place, self.state = place, State(me())
+        self._patience, self._timeout, self._wait, self._progress = patience, timeout, wait, progress
+        self._breaker = breaker or Breaker()
+        self._backlog, self._wills = Backlog(place), Wills(place)
+        self._transport: Transport | None = None
+        self._told: tuple[bytes, float] = b"", 0.0
+        self._failing: float | None = None
+        self._target = Target({})
+        self._until: float | None = None
+
+    def run(self, *, follow: bool = False, linger: float = 0.0, budget: float | None = None) -> State:
+        """Deliver until nothing is left, and then for `linger` seconds more, or for ever; at most for `budget` seconds."""
+        empty, pause = clock.steady(), POLL[0]
+        self._until = None if budget is None else empty + budget * 1e9
+        self._tell("draining")
+        try:
+            while True:
+                if self.round():
+                    empty, pause = clock.steady(), POLL[0]
+                elif not follow and clock.steady() - empty >= linger * 1e9:
+                    self._tell("ended")  # whoever emits from now on starts another; what came before is ours
+                    if not self.round():
+                        return self.state
+                    self._tell("draining")
+                else:
+                    self._wait(pause)
+                    pause = min(POLL[1], pause * 1.5)
+                self._tell()
+        except Stopped as why:
+            self._tell("stopped" if why.fault else "ended", fault=str(why.fault) if why.fault else None)
+            return self.state
+        except OSError as why:  # a full disk, or a folder that was deleted
+            self._tell("stopped", fault=f"{self.place.folder}: {why.strerror or why}")
+            return self.state
+        finally:
+            self.close()
+
+    def round(self) -> int:
+        """Deliver what waits now, then the wills whose time has come; how many events that were.
+
+        Raises:
+            Stopped: the destination cannot be reached, or will not have us.
+
+        """
+        done = 0
+        self._open()
+        self._wills.look()
+        for batch in self._backlog.batches(MOST, MOST_BYTES):
+            self._wills.meet(batch.events)
+            buried = self.state.dead
+            self._deliver(batch.events)
+            self._backlog.acknowledge(batch)
+            self._count(len(batch.events) - (self.state.dead - buried))
+            done += len(batch.events)
+        return done + self._execute()
+
+    def close(self) -> None:
+        """Close the transport."""
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
+
+    def _execute(self) -> int:
+        """Put the wills of the dead among what waits; deleted before that, one might be lost."""
+        due = self._wills.due()
+        if due:
+            segment = Segment(self.place.folder)
+            segment.append(frames(event for _, event in due))
+            segment.seal()
+            for path, _ in due:
+                path.unlink(missing_ok=True)
+        return len(due)
+
+    def _deliver(self, events: list[bytes]) -> None:
+        """Until each event is with the receiver, or among the dead letters."""
+        left = events
+        while left:
+            if self._until is not None and clock.steady() > self._until:
+                raise Stopped(None)
+            part = left[: self._breaker.most(len(left))]
+            try:
+                self._open().send(part)
+            except TransportError as fault:
+                pending = self._sort_out(part, fault)
+                left = pending + left[len(part) :]
+                if pending:
+                    self._bear(fault)
+            else:
+                left = left[len(part) :]
+                self._well()
+
+    def _sort_out(self, part: list[bytes], fault: TransportError) -> list[bytes]:
+        """Bury what will never be taken; what may yet be is answered, in order."""
+        if fault.pending is not None:
+            again = set(fault.pending)
+        else:  # a transport that knows nothing of single events
+            again = (
+                set()
+                if fault.refused and not fault.retryable
+                else set(range(len(part))) - fault.refused.keys()
+            )
+        buried = [
+            dead.Letter(reason, part[at]) for at, reason in sorted(fault.refused.items()) if at not in again
+        ]
+        dead.refuse(self.place, buried)
+        self.state = msgspec.structs.replace(self.state, dead=self.state.dead + len(buried))
+        return [part[at] for at in sorted(again)]
+
+    def _bear(self, fault: TransportError) -> None:
+        """Wait after a fault; give up where waiting does not help, or did not for too long."""
+        now = clock.steady()
+        self._failing = self._failing or now
+        wait = self._breaker.failed(fault.retry_after)
+        if not fault.retryable or now + wait * 1e9 - self._failing > self._patience * 1e9:
+            raise Stopped(fault)
+        self._tell("waiting", fault=str(fault))
+        until = now + int(wait * 1e9)
+        while (rest := until - clock.steady()) > 0:
+            self._wait(min(rest / 1e9, HEARTBEAT))
+            self._tell()
+        make_room(self.place, self._target.max_bytes, self._target.max_age, old_only=True)
+
+    def _well(self) -> None:
+        self._breaker.succeeded()
+        if self._failing is not None:
+            self._failing = None
+            self._tell("draining")
+
+    def _open(self) -> Transport:
+        """The transport that the target names, opened anew when that was changed."""
+        try:
+            told = (self.place / "target").read_bytes() if self._transport is None else self._changed()
+            if told is not None:
+                self.close()
+                self._target, self._told = self.place.target(), (told, clock.wall())
+                self._transport = open_transport(sending(self._target.to, self._timeout))
+        except OSError as fault:
+            raise Stopped(TransportError(f"{self.place.folder} is gone: {fault}", retryable=False)) from None
+        except HeadwaterError as fault:
+            raise Stopped(fault) from None
+        assert self._transport is not None
+        return self._transport
+
+    def _changed(self) -> bytes | None:
+        if abs(clock.wall() - self._told[1]) < 1.0:
+            return None
+        told = (self.place / "target").read_bytes()
+        self._told = (self._told[0], clock.wall())
+        return told if told != self._told[0] else None
+
+    def _count(self, delivered: int) -> None:
+        self.state = msgspec.structs.replace(self.state, delivered=self.state.delivered + delivered)
+        self._progress(delivered)
+        self._tell()
+
+    def _tell(self, doing: str | None = None, fault: str | None = None) -> None:
+        """Write down what is done: at once where it changes, else now and then."""
+        old = self.state
+        failing = None
+        if doing in ("waiting", "stopped") or (doing is None and old.doing == "waiting"):
+            failing, fault = old.failing_since or clock.wall(), fault or old.fault
+        self.state = msgspec.structs.replace(
+            old, doing=doing or old.doing, fault=fault, failing_since=failing, torn=self._backlog.torn
+        )
+        if doing is None and abs(clock.wall() - self._written) < HEARTBEAT:
+            return
+        self._written = clock.wall()
+        with suppress(OSError):  # a full disk, or a directory that was deleted: the next round says so
+            write_whole(self.place / "drainer.json", msgspec.json.encode(self.state))
+
+    _written = 0.0
+
+
+def sending(target: dict[str, Any], timeout: float | None = None) -> dict[str, Any]:
+    """The target as the drainer opens it: it does the waiting and asking again itself."""
+    takes = signature(plugins.find("transport", urlsplit(str(target.get(TO))).scheme, TRANSPORTS)).parameters
+    out = {**target, "retries": 0} if "retries" in takes else dict(target)
+    return {**out, "timeout": timeout} if timeout is not None and "timeout" in takes else out
+
+
+@contextmanager
+def locked(place: Place, patience: float = 0.0) -> Iterator[bool]:
+    """Be the one drainer of a place; False where there is one already."""
+    file = os.open(place / "drainer.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), OWNER_ONLY)
+    try:
+        until = clock.steady() + patience * 1e9
+        while not (got := _lock(file)) and clock.steady() < until:
+            sleep(0.05)
+        yield got
+    finally:
+        os.close(file)
+
+
+def _lock(file: int) -> bool:
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def state(place: Place) -> State | None:
+    """What the last drainer of a place said."""
+    try:
+        return msgspec.json.decode((place / "drainer.json").read_bytes(), type=State)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def drained(place: Place) -> bool:
+    """Whether a drainer is at work."""
+    told = state(place)
+    if told is None or told.doing in ("ended", "stopped"):
+        return False
+    known = gone(told.writer)
+    return _age(place) < AFRESH if known is None else not known
+
+
+def rests(place: Place) -> bool:
+    """Whether the last drainer stopped for a fault a short while ago: another would meet the same."""
+    told = state(place)
+    return told is not None and told.doing == "stopped" and _age(place) < RESTED
+
+
+def _age(place: Place) -> float:
+    try:
+        return abs(clock.wall() - (place / "drainer.json").stat().st_mtime)
+    except OSError:
+        return AFRESH + RESTED
