@@ -25,6 +25,7 @@ from headwater.guard import guard
 from headwater.spark import _capture, _driver
 from headwater.transport.memory import MemoryTransport
 
+TERMINAL = ("COMPLETE", "FAIL", "ABORT")
 RUN = "0192c3a4-0000-7000-8000-000000000001"
 ROOT = "0192c3a4-0000-7000-8000-000000000002"
 OL = "spark.openlineage."
@@ -532,6 +533,48 @@ def test_settings_of_spark_are_followed(program: Any) -> None:
     assert events[0]["run"]["facets"]["parent"]["job"] == {"namespace": "shop", "name": "dag"}
     assert err.count("have no effect on Headwater: spark.openlineage.debug.smart\n") == 1
     assert "hush" not in json.dumps(events)
+
+
+DYING = """
+import os, signal, sys
+import headwater.spark
+from pyspark.sql import SparkSession
+
+folder = sys.argv[1]
+builder = SparkSession.builder.master("local[1]").appName("Doomed").config("spark.ui.enabled", "false")
+spark = builder.config("spark.sql.warehouse.dir", folder + "/w").getOrCreate()
+lineage = headwater.spark.install(
+    spark, transport=f"spool://{folder}/spool?to=file://{folder}/events.jsonl&drain=off", namespace="shop"
+)
+spark.range(3).write.parquet(folder + "/a")
+stream = spark.readStream.schema("id long").parquet(folder + "/a").writeStream.format("parquet")
+query = stream.option("checkpointLocation", folder + "/c").start(folder + "/b")
+query.processAllAvailable()
+lineage.flush()
+if sys.argv[2] == "die":
+    os.kill(os.getpid(), signal.SIGKILL)
+query.stop()
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize("end", ["die", "stop"])
+def test_an_application_that_is_killed_is_closed_by_its_will(end: str, tmp_path: Path) -> None:
+    """No line of Python runs after the kill; the drainer tells the end of what was still open."""
+    command = [sys.executable, "-c", DYING, str(tmp_path), end]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == (-9 if end == "die" else 0), done.stderr
+    drain = [sys.executable, "-m", "headwater", "spool", "drain", "--dir", str(tmp_path / "spool")]
+    subprocess.run(drain, check=True, capture_output=True, timeout=600)
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    runs: dict[str, list[str]] = {}
+    for event in events:
+        runs.setdefault(event["run"]["runId"], []).append(event["eventType"])
+    assert all(told[0] == "START" and sum(each in TERMINAL for each in told) == 1 for told in runs.values())
+    ends = {e["job"]["name"]: e for e in events if e["eventType"] in TERMINAL}
+    application, streams = ends["doomed"], [e for n, e in ends.items() if "write" in n and "_b" in n]
+    assert [e["eventType"] for e in (application, *streams)] == ["ABORT" if end == "die" else "COMPLETE"] * 2
+    assert ("died" in json.dumps(application["run"])) == (end == "die")
 
 
 def test_the_start_of_an_application_tells_its_details(monkeypatch: pytest.MonkeyPatch) -> None:

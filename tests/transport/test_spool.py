@@ -410,13 +410,23 @@ def test_a_drainer_killed_between_a_will_and_its_deletion_sends_the_same_again(
     tmp_path: Path, server: Server
 ) -> None:
     transport = die(tmp_path, server, "t.settle(OTHER)")
-    kept = {path: path.read_bytes() for path in (transport.place / "wills").iterdir()}
+    kept = {path: (path.read_bytes(), path.stat()) for path in (transport.place / "wills").iterdir()}
     drain(transport)
-    for path, content in kept.items():
+    for path, (content, was) in kept.items():
         path.write_bytes(content)
+        os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
     drain(transport)
     aborts = [e for e in server.events if e["eventType"] == "ABORT"]
     assert aborts[0] == aborts[-1]
+
+
+def test_a_will_is_dated_by_the_last_sign_of_life(tmp_path: Path, server: Server) -> None:
+    transport = die(tmp_path, server, "t.settle(OTHER)")
+    (will,) = (transport.place / "wills").iterdir()
+    os.utime(will, (4_000_000_000, 4_000_000_000))  # 2096-10-02: later than the event says
+    drain(transport)
+    (sent,) = [e for e in server.events if e["eventType"] == "ABORT"]
+    assert sent["eventTime"].startswith("2096-10-02T07:06:40")
 
 
 def test_a_living_writers_will_waits(tmp_path: Path, server: Server) -> None:

@@ -15,6 +15,7 @@ import msgspec
 
 from headwater.capture.spark import State, interpret
 from headwater.capture.spark.extension import Extension
+from headwater.capture.spark.telling import abort, lasts
 from headwater.emitter import Emitter, Stats
 from headwater.guard import guard
 
@@ -41,6 +42,7 @@ class Capture:
         self._state, self._emitter = state, emitter
         self._held: list[dict[str, Any]] = []
         self._marks: dict[int, threading.Event] = {}
+        self._wills: set[str] = set()
         self._lock, self._pid = threading.Lock(), os.getpid()
         self._close, self._finished = threading.Event(), threading.Event()
         self._end: dict[str, Any] | None = None
@@ -183,6 +185,18 @@ class Capture:
             events = interpret(record, self._state) if self._state else []
             if events:
                 self._emitter.emit_many(events)
+                self._bequeath(events)
+
+    def _bequeath(self, events: list[dict[str, Any]]) -> None:
+        """What lasts leaves a will: an ABORT that is sent if this process dies before it has told the end."""
+        for event in events:
+            run = event["run"]["runId"]
+            if event["eventType"] == "START" and self._state is not None and lasts(self._state, run):
+                self._emitter.will(run, abort(event))
+                self._wills.add(run)
+            elif run in self._wills and event["eventType"] in ("COMPLETE", "FAIL", "ABORT"):
+                self._wills.discard(run)
+                self._emitter.settle(run)
 
     def _release(self, *, everything: bool = False) -> None:
         now = time.time() * 1000

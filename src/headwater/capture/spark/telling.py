@@ -171,6 +171,20 @@ def streamed(
     )  # fmt: skip
 
 
+def lasts(s: State, run: str) -> bool:
+    """Whether a run may last so long that its process may well die before: the application, a streaming query."""
+    return run == s.run or any(each.run == run for each in s.streams.values())
+
+
+def abort(start: Event) -> Event:
+    """The end of a run whose process dies before it can tell another."""
+    run = {**start["run"], "facets": dict(start["run"]["facets"])}
+    run["facets"]["errorMessage"] = facets.error_message(
+        "the driver died before it could tell how the run ended"
+    )
+    return {**start, "eventType": "ABORT", "run": run}
+
+
 def event(
     s: State,
     kind: str,

@@ -27,7 +27,7 @@ from headwater.transport.spool.segment import Segment, frames
 _log = logging.getLogger("headwater")
 _MEASURED = 1 << 20  # bytes written after which it is looked how much waits
 _ALIVE = 1_000_000_000  # nanoseconds for which a drainer that was seen is believed in
-_TOUCHED = 3600 * 1_000_000_000  # nanoseconds after which wills are shown to be alive
+_TOUCHED = 30 * 1_000_000_000  # nanoseconds after which an emit shows that the writers of wills live
 
 DRAINS = ("process", "inline", "off")
 SYNCS = ("never", "interval", "always")

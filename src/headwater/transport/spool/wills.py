@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime, timezone
 from hashlib import blake2b
 from pathlib import Path
 
@@ -78,7 +79,11 @@ class Wills:
         for path, will in wills:
             if will is None:  # cut short as it was written: nobody was told that it is kept
                 self._cancel(path)
-        return [(path, bytes(will.event)) for path, will in wills if will is not None and path.exists()]
+        return [
+            (path, _dated(bytes(will.event), _sign(path)))
+            for path, will in wills
+            if will is not None and path.exists()
+        ]
 
     def _cancel(self, path: Path) -> None:
         self._seen.pop(path, None)
@@ -101,11 +106,27 @@ def _over(path: Path, will: Will | None) -> bool:
     known = None if will is None else gone(will.writer)
     if known is not None:
         return known
+    return clock.wall() - _sign(path) > (NAMELESS if will is None else FOREIGN)
+
+
+def _sign(path: Path) -> float:
+    """When the writer last gave a sign of life."""
     try:
-        silent = clock.wall() - path.stat().st_mtime
-    except FileNotFoundError:
-        return False
-    return silent > (NAMELESS if will is None else FOREIGN)
+        return path.stat().st_mtime
+    except FileNotFoundError:  # settled meanwhile
+        return clock.wall()
+
+
+def _dated(event: bytes, seen: float) -> bytes:
+    """The event at the time of the last sign of life, where that is later than its own: the run lasted until then."""
+    try:
+        told = msgspec.json.decode(event, type=dict[str, msgspec.Raw])
+        when = datetime.fromtimestamp(seen, timezone.utc)
+        if msgspec.json.decode(told["eventTime"], type=datetime) >= when:
+            return event
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError):
+        return event
+    return msgspec.json.encode({**told, "eventTime": when})
 
 
 class _Run(msgspec.Struct):
