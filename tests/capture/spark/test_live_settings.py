@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from checking import ends
 
-from conftest import SHARED
 from openlineage import assert_openlineage
 
 PROGRAM = """
@@ -94,9 +93,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str,
     return folder, commit, found, events
 
 
-def test_every_event_is_valid(told: Any) -> None:
-    for event in told[3] if SHARED.is_dir() else ():
-        assert_openlineage(event, SHARED)
+def test_every_event_is_valid(told: Any, shared: Path) -> None:
+    for event in told[3]:
+        assert_openlineage(event, shared)
 
 
 def test_each_action_tells_its_line_and_its_commit(told: Any) -> None:
