@@ -36,7 +36,7 @@ def main() -> None:
     number = 0
     while number < most:
         count = min(dice.choice((1, 1, 1, 5)), most - number)
-        events = [event(run, number + i, dice.choice((0, 100, 3000))) for i in range(count)]
+        events = [event(run, number + i, dice.choice((0, 100, 1000))) for i in range(count)]
         forked = os.fork() if dice.random() < 0.02 else -1
         if forked > 0:
             os.waitpid(forked, 0)
