@@ -11,6 +11,7 @@ import json
 import os
 import random
 import sys
+import time
 import uuid
 
 from headwater.transport.spool import SpoolTransport
@@ -46,6 +47,7 @@ def main() -> None:
             if forked == 0:
                 os._exit(0)
         number += count
+        time.sleep(dice.choice((0, 0, 0, 0.005)))
 
 
 if __name__ == "__main__":
