@@ -317,7 +317,8 @@ def _deeper(data: bytes, limit: int) -> bool:
     """Whether `data` is nested deeper than `limit`: each round takes away the innermost brackets."""
     if data.count(b"{") + data.count(b"[") <= limit:
         return False
-    text = data.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NOT_STRUCTURE).replace(b'""', b"")
+    text = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
+    text = text.translate(None, _NOT_STRUCTURE).replace(b'""', b"")
     if b'"' in text:  # strings with brackets in them
         text = re.sub(rb'"[^"]*"', b"", text)
     for _ in range(limit):

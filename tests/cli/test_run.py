@@ -8,10 +8,15 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+
+from headwater.transport.spool.place import places
+from serving import serving
 
 SCRIPTS = sysconfig.get_path("scripts")
 AGENT = "io.openlineage.spark.agent.OpenLineageSparkListener"
@@ -249,6 +254,21 @@ def test_an_agent_in_the_file_of_defaults_is_replaced(tmp_path: Path, command: l
     done = run("--replace-agents", "--", *command, SPARK_CONF_DIR=str(tmp_path / "conf"))
     assert (done.returncode, done.stdout) == (3, "done Job none\n"), done.stderr
     assert [e["eventType"] for e in events(tmp_path / "e.jsonl")] == ["START", "START", "COMPLETE", "FAIL"]
+
+
+def test_a_server_has_the_lineage_though_the_program_did_not_wait_for_it(tmp_path: Path) -> None:
+    """It goes through the spool; the drainer that the program left behind is not captured itself."""
+    (tmp_path / "job.py").write_text(SPARK)
+    with serving(f"sqlite:///{tmp_path}/x.db") as server:
+        done = run("--transport", server.url, "--", "python", "job.py", HEADWATER_SPOOL__LINGER="1")
+        assert (done.returncode, done.stdout) == (3, "done Job none\n"), done.stderr
+        until, answer = time.monotonic() + 60, {}
+        while answer.get("events", 0) < 4 and time.monotonic() < until:
+            answer = httpx.get(f"{server.url}/hw/v1/status").json()
+        assert answer["events"] == 4
+        assert httpx.get(f"{server.url}/hw/v1/show", params={"node": f"file/{tmp_path}/out"}).is_success
+    (place,) = places(Path(os.environ["HOME"]) / ".local" / "state" / "headwater" / "spool")
+    assert (place / "drainer.log").read_text() == ""
 
 
 def test_a_bad_setting_switches_the_capture_off(tmp_path: Path) -> None:

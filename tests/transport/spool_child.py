@@ -11,6 +11,7 @@ import json
 import os
 import random
 import sys
+import time
 import uuid
 
 from headwater.transport.spool import SpoolTransport
@@ -36,7 +37,7 @@ def main() -> None:
     number = 0
     while number < most:
         count = min(dice.choice((1, 1, 1, 5)), most - number)
-        events = [event(run, number + i, dice.choice((0, 100, 3000))) for i in range(count)]
+        events = [event(run, number + i, dice.choice((0, 100, 1000))) for i in range(count)]
         forked = os.fork() if dice.random() < 0.02 else -1
         if forked > 0:
             os.waitpid(forked, 0)
@@ -46,6 +47,7 @@ def main() -> None:
             if forked == 0:
                 os._exit(0)
         number += count
+        time.sleep(dice.choice((0, 0, 0, 0.005)))
 
 
 if __name__ == "__main__":
