@@ -114,7 +114,7 @@ def test_kill_9_in_emit_drain_and_rotation(
 def test_a_server_that_is_killed_takes_each_event_once(tmp_path: Path, repeats: Callable[[int], int]) -> None:
     url, acks, spool = f"sqlite:///{tmp_path}/x.db", tmp_path / "acks", tmp_path / "spool"
     dice, port = random.Random(2), 0
-    for number in range(max(2, repeats(20))):
+    for number in range(max(2, repeats(12))):
         with serving(url, *(["--port", str(port)] if port else [])) as server:
             port = int(server.url.rpartition(":")[2])
             to = f"http://127.0.0.1:{port}"
