@@ -18,9 +18,10 @@ BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/graph.py)))
 LIVE := live-backend live-spark
 BACKEND := tests/facts tests/store tests/serve tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
-SPARKS := 3.5 4.0
+SPARKS := 3.5 4.0 4.3
 SPARK_3.5 := 'pyspark==3.5.*' 'numpy<2' 'pyarrow<18' 'pandas<2.3' setuptools
 SPARK_4.0 := 'pyspark==4.0.*' 'pyarrow<24' 'pandas<3'
+SPARK_4.3 := 'pyspark==4.3.*' 'pyarrow>=18' 'pandas<3'
 SPARK_TESTS := pytest hypothesis jsonschema rfc3339-validator 'sqlglot==30.12.0'
 CODE := src tests bench scripts
 
@@ -63,7 +64,7 @@ live: $(LIVE) ## every live stack, at scale 1
 live-backend: $(READY) ## facts, store, graph and server at scale 1: all examples, fifty kills
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest $(BACKEND)
 
-live-spark: $(READY) $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0 and 3.5, each in an environment of its own
+live-spark: $(READY) $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0, 3.5 and 4.3, each in an environment of its own
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark
 	@for version in $(SPARKS); do \
 		echo "== Spark $$version"; \
