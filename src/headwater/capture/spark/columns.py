@@ -21,7 +21,7 @@ from headwater.capture.spark.deps import (
     transformed,
     union,
 )
-from headwater.capture.spark.expressions import Env, Expression, Reader
+from headwater.capture.spark.expressions import Env, Expression, Reader, constants
 from headwater.capture.spark.leaves import leaf_rel
 from headwater.capture.spark.names import Node
 from headwater.capture.spark.relation import Attributes, Ground, Rel, Schema, attributes, refs
@@ -40,6 +40,8 @@ class Plan:
         self.read: dict[Identity, Schema] = {}
         """All columns read of each dataset, by whichever leaf."""
         self.rels: list[Rel] = []
+        self.constants: dict[int, frozenset[str]] = {}
+        """Attributes that can only be one of some texts, and these."""
         self._reader = Reader(ground.sources, self.seen, self._subquery)
         self._cte: dict[int, Rel] = {}
         self._loops = {n["id"]: n["anchor"]["#"] for n in nodes if n["n"] == "UnionLoop"}
@@ -90,6 +92,8 @@ class Plan:
             if e[0] in ("@", "="):
                 outs.append((e[1], e[2]))
                 env[e[1]] = self.deps(e if e[0] == "@" else e[3], c.env)
+                if e[0] == "=" and (texts := constants(e[3])):
+                    self.constants[e[1]] = texts
                 if e[0] == "=" and e[3][0] == "{}":
                     self._reader.structs[e[1]] = (e[3], c.env)
         return outs, env
