@@ -18,13 +18,14 @@ BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/graph.py bench/t
 LIVE := live-backend live-spark
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
-SPARKS := 3.5 4.0
+SPARKS := 3.5 4.0 4.3
 SPARK_3.5 := 'pyspark==3.5.*' 'numpy<2' 'pyarrow<18' 'pandas<2.3' setuptools
 SPARK_4.0 := 'pyspark==4.0.*' 'pyarrow<24' 'pandas<3'
+SPARK_4.3 := 'pyspark==4.3.*' 'pyarrow>=18' 'pandas<3'
 SPARK_TESTS := pytest hypothesis jsonschema rfc3339-validator 'sqlglot==30.12.0'
 CODE := src tests bench scripts
 
-.PHONY: help setup check test live $(LIVE) bench demo docs lock dist clean
+.PHONY: help setup check test live live-jars $(LIVE) bench demo docs lock dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -63,7 +64,10 @@ live: $(LIVE) ## every live stack, at scale 1
 live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all examples, 270 kills
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest $(BACKEND)
 
-live-spark: $(READY) $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0 and 3.5, each in an environment of its own
+live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS)
+	@$(BIN)/python scripts/live_jars.py
+
+live-spark: $(READY) $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0, 3.5 and 4.3, each in an environment of its own
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark
 	@for version in $(SPARKS); do \
 		echo "== Spark $$version"; \
@@ -71,7 +75,8 @@ live-spark: $(READY) $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs liv
 			echo "skipped: $$(cat .venvs/spark-$$version/.ready)"; \
 			test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; continue; \
 		fi; \
-		HEADWATER_SCALE=1 HEADWATER_LIVE=1 .venvs/spark-$$version/bin/python -m pytest tests/capture/spark/test_live.py; \
+		HEADWATER_SCALE=1 HEADWATER_LIVE=1 .venvs/spark-$$version/bin/python -m pytest tests/capture/spark/test_live.py \
+			tests/capture/spark/test_live_formats.py tests/capture/spark/test_live_process.py; \
 	done
 
 # where it cannot be made, the reason stands in .ready instead, dated so that the next time tries again

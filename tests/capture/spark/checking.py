@@ -13,7 +13,10 @@ TERMINAL = ("COMPLETE", "FAIL", "ABORT")
 
 
 def place(short: str, root: str) -> tuple[str, str]:
-    """A dataset as programs write it -> its whole identity."""
+    """A dataset as programs write it -> its whole identity; `namespace|name` is one already."""
+    if "|" in short:
+        namespace, name = short.split("|", 1)
+        return namespace, name
     if short.startswith("view:"):
         return f"file:{root}/warehouse", short.removeprefix("view:")
     database, dot, table = short.partition(".")

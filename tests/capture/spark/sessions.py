@@ -20,7 +20,8 @@ class Session:
         from pyspark.sql import SparkSession
 
         self.root, self._events = root, root / "events.jsonl"
-        builder = SparkSession.builder.master("local[2]").appName("Programs")
+        master = conf.get("spark.master", "local[2]")
+        builder = SparkSession.builder.master(master).appName("Programs")
         settings = {
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "2",

@@ -22,7 +22,7 @@ from headwater.capture.spark.deps import (
     transformed,
     union,
 )
-from headwater.capture.spark.expressions import Env, Expression, Reader
+from headwater.capture.spark.expressions import Env, Expression, Reader, constants
 from headwater.capture.spark.leaves import leaf_rel
 from headwater.capture.spark.names import Node
 from headwater.capture.spark.relation import Attributes, Ground, Rel, Schema, attributes, refs
@@ -52,6 +52,8 @@ class Plan:
         """How an attribute was made, as SQL; only where the probe was asked for it."""
         self.reasons: list[tuple[int, str, frozenset[Source]]] = []
         """Kind, SQL and sources of what decided on rows; likewise."""
+        self.constants: dict[int, frozenset[str]] = {}
+        """Attributes that can only be one of some texts, and these."""
         self._reader = Reader(ground.sources, self.seen, self._subquery)
         self._cte: dict[int, Rel] = {}
         self._loops = {n["id"]: n["anchor"]["#"] for n in nodes if n["n"] == "UnionLoop"}
@@ -122,6 +124,8 @@ class Plan:
                     self.texts[e[1]] = e[4]
                 elif e[0] == "=" and e[3][0] == "@" and e[3][1] in self.texts:
                     self.texts[e[1]] = self.texts[e[3][1]]
+                if e[0] == "=" and (texts := constants(e[3])):
+                    self.constants[e[1]] = texts
                 if e[0] == "=" and e[3][0] == "{}":
                     self._reader.structs[e[1]] = (e[3], c.env)
         return outs, env

@@ -109,6 +109,7 @@ def _resolved(plan: Plan, ident: Node, n: Node) -> tuple[Named, list[tuple[str, 
     spec = n.get("tableSpec")
     if where is None and isinstance(spec, list) and len(spec) > 1 and isinstance(spec[1], str):
         where = spec[1]
+    where = where or ident.get("location")
     schema = [(each[0], each[1]) for each in n.get("tableSchema") or [] if isinstance(each, list)]
     for each in n.get("columns") or []:
         if isinstance(each, list) and len(each) > 2 and each[0] == "ColumnDefinition":

@@ -88,6 +88,9 @@ class Reader:
         if e[0] == "@" and e[1] in self.structs:
             made, its_env = self.structs[e[1]]
             return self._member(made, name, its_env)
+        if e[0] == "UpdateFields":  # the last change of that field, else the field as it was
+            new = next((op[2] for op in reversed(e[2:]) if op[0] == "WithField" and op[1] == name), None)
+            return self.read(new if new is not None else [".", name, e[1]], env)
         if e[0] == "{}" and name in e[1]:
             return self.read(e[2 + e[1].index(name)], env)
         return None
@@ -134,3 +137,22 @@ _SPECIAL: dict[str, Callable[[Reader, list[Expression], Env], Deps]] = {
     "If": _if,
     "PivotFirst": _if,  # its first child is the pivot column
 }
+
+
+def constants(e: Expression) -> frozenset[str]:
+    """The texts that an expression can only be; none where it may be anything else, or the probe kept them back.
+
+    >>> sorted(constants(["CaseWhen", ["IsNull", ["@", 1, "x"]], ["L", "a"], ["L", "b"]]))
+    ['a', 'b']
+    """
+    if e[0] == "L":
+        return frozenset(e[1:])
+    kids = [each for each in e[1:] if isinstance(each, list)]
+    if e[0] == "CaseWhen":
+        kids = [each for at, each in enumerate(kids) if at % 2 or at == len(kids) - 1]
+    elif e[0] == "If":
+        kids = kids[1:]
+    elif e[0] not in ("Coalesce", "=", "Cast"):
+        return frozenset()
+    found = [constants(each) for each in kids]
+    return frozenset().union(*found) if found and all(found) else frozenset()

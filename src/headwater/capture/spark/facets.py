@@ -279,6 +279,11 @@ def error_message(error: str, language: str = "JAVA") -> dict[str, Any]:
     """The errorMessage facet, without secrets and of bounded length."""
     text = scrub(error)[:_LONGEST_ERROR]
     first = text.strip().split("\n", 1)[0][:2_000] or "failed without a message"
+    causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
+    if (
+        causes and causes[-1] not in first
+    ):  # before 4.0 the first line says no more than that a task has failed
+        first = f"{first} Caused by: {causes[-1][:2_000]}"
     return facet("errorMessage", message=first, programmingLanguage=language, stackTrace=text)
 
 

@@ -16,6 +16,8 @@ from headwater.naming import Dataset, Identity, from_catalog, from_jdbc, from_pa
 from headwater.naming.catalogs import CatalogKind
 
 Node = dict[str, Any]
+NOWHERE = frozenset({"NoopTable$", "ConsoleTable$", "MemorySink", "ForeachWriterTable"})
+"""Sinks that keep nothing."""
 SKIP = ("/_delta_log", "/metadata/", "/_spark_metadata")
 V2_RELATIONS = frozenset(
     {
@@ -50,6 +52,8 @@ class Named:
     """What the catalog facet says."""
     storage: tuple[str, str] | None = None
     """(storage layer, file format)"""
+    placed: bool = True
+    """False: a table by its catalog name alone, because only the catalog knows where it will lie."""
 
 
 @dataclass(slots=True)
@@ -74,6 +78,9 @@ class Naming:
         hive = self.conf.get("spark.sql.catalogImplementation") == "hive"
         warehouse = self.conf.get("spark.sql.warehouse.dir")
         kind: CatalogKind = "hive" if hive and uris else "hadoop"
+        if location is None and warehouse:  # where Spark puts it
+            own = [] if len(levels) < 2 or levels[-2] == "default" else [f"{levels[-2]}.db"]
+            location = "/".join([warehouse.rstrip("/"), *own, levels[-1]])
         made = from_catalog(
             kind, table, location=location, encoded=True, uri=uris if hive else None, warehouse=warehouse
         )
@@ -119,7 +126,8 @@ class Naming:
         for key, field_name in (("uri", "metadataUri"), ("warehouse", "warehouseUri")):
             if told.get(key):
                 facts[field_name] = told[key]
-        return _named(made, kind="TABLE", catalog=facts)
+        found = _named(made, kind="TABLE", catalog=facts)
+        return replace(found, placed=location is not None or bool(made.symlinks))
 
 
 def _named(
@@ -213,7 +221,7 @@ def table(naming: Naming, described: Node) -> list[Named]:
 def v2(naming: Naming, node: Node) -> list[Named]:
     """A DataSourceV2Relation: files, a catalog table with a location, or whatever its table calls itself."""
     described, ident, catalog = node.get("table") or {}, node.get("identifier"), node.get("catalog") or {}
-    if not isinstance(described, dict) or described.get("class") == "NoopTable$":
+    if not isinstance(described, dict) or described.get("class") in NOWHERE:
         return []
     if described.get("paths"):
         return [path(naming.above(each)) for each in described["paths"]]
@@ -243,6 +251,8 @@ def v2(naming: Naming, node: Node) -> list[Named]:
         ]
     if where:
         return [path(where)]
+    if described.get("class") == "PythonTable":  # a data source written in Python
+        return [Named(Identity("python", str(described.get("name"))))]
     return [
         Named(Identity(str(catalog.get("name") or described.get("class", "v2")), str(described.get("name"))))
     ]

@@ -30,9 +30,7 @@ def folded(x: Execution) -> tuple[dict[Identity, Schema], list[Output]]:
         for at, out in enumerate(own.outputs):
             out.counts = several[at] if several else best
             for other in inner:
-                if other.named.identity != out.named.identity and set(other.named.symlinks) & set(
-                    out.named.symlinks
-                ):
+                if other.named.identity != out.named.identity and _called(other) & _called(out):
                     out.named = other.named
         return own.inputs, own.outputs
     inputs, outputs = dict(own.inputs), []
@@ -43,6 +41,12 @@ def folded(x: Execution) -> tuple[dict[Identity, Schema], list[Output]]:
                 out.counts = each.counts
                 outputs.append(out)
     return inputs, outputs
+
+
+def _called(out: Output) -> set[tuple[str, str]]:
+    """The names of a table in its catalog; one that has no place yet is called nothing else."""
+    links = {link[:2] for link in out.named.symlinks}
+    return links if out.named.placed else {*links, (out.named.identity.namespace, out.named.identity.name)}
 
 
 def run_id(s: State, key: str, ms: int) -> str:
@@ -73,7 +77,9 @@ def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> E
     """An event of an execution with all that it started; `kind` START tells names and schemas, an end everything."""
     inputs, outputs = folded(x)
     whole = kind != "START"
-    versions = {identity: version for each in (x, *x.nested) for identity, version in each.versions.items()}
+    if not whole:  # an end may know where the table lies, and one dataset has one name
+        outputs = [out for out in outputs if out.named.placed]
+    versions = {identity: version for each in (*x.nested, x) for identity, version in each.versions.items()}
     for out in outputs:  # what a table was before is not what it is now
         out.named = replace(out.named, version=versions.get(out.named.identity))
     command = x.effect.command if x.effect and x.effect.command else "execution"

@@ -150,7 +150,18 @@ def _insert_directory(plan: Plan, n: Node) -> Effect:
 
 
 def _save(plan: Plan, n: Node) -> Effect:
-    return _query(plan, n, names.option_target(n.get("options") or {}), None, _overwrites(n))
+    options = _topics(plan, n, n.get("options") or {})
+    return _query(plan, n, names.option_target(options), None, _overwrites(n))
+
+
+def _topics(plan: Plan, n: Node, options: dict[str, Any]) -> dict[str, Any]:
+    """Options of Kafka's sink with the topics of its rows, where no option names one and they can be known."""
+    low = names.lower(options)
+    if "kafka.bootstrap.servers" not in low or low.get("topic"):
+        return options
+    found = [plan.constants.get(each[0], frozenset()) for each in n["q"] if each[1].lower() == "topic"]
+    texts = sorted(frozenset().union(*found))
+    return {**options, "topic": ",".join(texts)} if texts else options
 
 
 def _insert_relation(plan: Plan, n: Node) -> Effect:
@@ -183,6 +194,7 @@ def _identified(plan: Plan, ident: Node, spec: Any = None) -> Named:
     """A table of a v2 catalog that may not exist yet."""
     catalog, parts = ident.get("catalog") or {}, (ident.get("identifier") or {}).get("id", [])
     where = spec[1] if isinstance(spec, list) and len(spec) > 1 and isinstance(spec[1], str) else None
+    where = where or ident.get("location")
     return plan.naming.catalog(str(catalog.get("name") or ""), parts, where)
 
 
@@ -207,7 +219,7 @@ def _micro_batch(plan: Plan, n: Node) -> Effect:
     elif where:
         named = [names.path(where.group(1))]
     elif isinstance(n.get("table"), dict) and n["table"].get("t") == "v2":
-        named = names.v2(plan.naming, {**n, "options": n.get("writeOptions") or {}})
+        named = names.v2(plan.naming, {**n, "options": _topics(plan, n, n.get("writeOptions") or {})})
     return _query(plan, n, named)
 
 
@@ -219,7 +231,9 @@ def _merge(plan: Plan, n: Node) -> Effect:
     if n.get("catalogTable"):
         named = names.table(plan.naming, n["catalogTable"])
     env = {**s.env, **t.env}
-    per: dict[str, list[Deps]] = {name: [] for _, name in t.outs}
+    per: dict[str, list[Deps]] = {
+        name: [t.env.get(at, NONE)] for at, name in t.outs
+    }  # rows without a match stay
     rows = [s.rows, indirect(plan.deps(n.get("condition") or n["mergeCondition"], env), JOIN)]
     for name, clauses in n.items():
         if not name.endswith(("Clauses", "Actions")) or not isinstance(clauses, list):

@@ -305,6 +305,7 @@ public class Probe extends SparkListener {
   private QueryExecution current; // the listener bus calls from one thread
   private StringBuilder nodes;
   private IdentityHashMap index;
+  private boolean topics; // inside a column called topic: Kafka's sink sends each row where it says
 
   /** The statement that a plan was parsed from: the topmost node that knows it. */
   private static String text(LogicalPlan root) {
@@ -359,6 +360,7 @@ public class Probe extends SparkListener {
       java.util.Iterator it = paths.iterator();
       while (it.hasNext()) {
         String where = (String) it.next();
+        if (where.indexOf("/_delta_log") >= 0) continue; // a file of its own log is no table
         try {
           Class log = Class.forName("org.apache.spark.sql.delta.DeltaLog", true, Thread.currentThread().getContextClassLoader());
           Method[] ms = log.getMethods();
@@ -417,6 +419,11 @@ public class Probe extends SparkListener {
       scala.Option where = ((scala.collection.Map) options).get("path");
       if (where.isDefined()) deltas.add(String.valueOf(where.get()));
     }
+    if (name(analyzed).indexOf("TableAsSelect") >= 0 && String.valueOf(call(call(analyzed, "tableSpec"), "provider")).toLowerCase().indexOf("delta") >= 0) {
+      Object target = call(analyzed, "name");
+      String where = target instanceof LogicalPlan ? place((LogicalPlan) target) : null;
+      if (where != null) deltas.add(where);
+    }
     if (!deltas.isEmpty()) touched.put(Long.valueOf(execution), deltas);
     out.append(",\"plan\":[").append(nodes).append("]");
     String sql = text(analyzed);
@@ -461,6 +468,10 @@ public class Probe extends SparkListener {
       String why = why(p, name);
       if (why != null) out.append(",\"text\":").append(quote(why));
     }
+    if ("\"ResolvedIdentifier\"".equals(name)) {
+      String where = place(p);
+      if (where != null) out.append(",\"location\":").append(quote(where));
+    }
     int at = index.size();
     index.put(p, Integer.valueOf(at));
     if (at > 0) nodes.append(",");
@@ -491,6 +502,22 @@ public class Probe extends SparkListener {
     } catch (Throwable t) { return null; } // not every expression can say it
   }
 
+  /** Where a table of the session catalog lies, or will: a live call, guarded. */
+  private String place(LogicalPlan ident) {
+    try {
+      Object plugin = call(ident, "catalog");
+      Object id = call(ident, "identifier");
+      if (!(plugin instanceof CatalogPlugin) || !"spark_catalog".equals(((CatalogPlugin) plugin).name()) || ((Identifier) id).namespace().length != 1) return null;
+      TableIdentifier table = new TableIdentifier(((Identifier) id).name(), new scala.Some(((Identifier) id).namespace()[0]));
+      org.apache.spark.sql.catalyst.catalog.SessionCatalog catalog = current.sparkSession().sessionState().catalog();
+      try {
+        CatalogTable known = catalog.getTableMetadata(table);
+        if (known.storage().locationUri().isDefined()) return String.valueOf(known.storage().locationUri().get());
+      } catch (Throwable absent) { /* not made yet */ }
+      return String.valueOf(catalog.defaultTablePath(table));
+    } catch (Throwable t) { return null; }
+  }
+
   private void attributes(StringBuilder out, LogicalPlan p) {
     out.append("[");
     scala.collection.Iterator attrs = p.output().iterator();
@@ -511,11 +538,18 @@ public class Probe extends SparkListener {
       out.append("[\"@\",").append(a.exprId().id()).append(",").append(quote(a.name())).append("]");
       return;
     }
-    if (e instanceof Literal) { out.append("[\"L\"]"); return; }
+    if (e instanceof Literal) { // values stay inside, but for the topics that rows are sent to
+      if (topics && ((Literal) e).value() instanceof org.apache.spark.unsafe.types.UTF8String) out.append("[\"L\",").append(quote(String.valueOf(((Literal) e).value()))).append("]");
+      else out.append("[\"L\"]");
+      return;
+    }
     if (e instanceof Alias) {
       Alias a = (Alias) e;
       out.append("[\"=\",").append(a.exprId().id()).append(",").append(quote(a.name())).append(",");
+      boolean before = topics;
+      topics = "topic".equalsIgnoreCase(a.name());
       expression(out, a.child());
+      topics = before;
       if (texts && !(a.child() instanceof AttributeReference)) {
         String sql = sql(a.child());
         if (sql != null) out.append(",").append(quote(sql));
@@ -551,6 +585,7 @@ public class Probe extends SparkListener {
     } else {
       out.append("[").append(name);
       if ("\"DeltaMergeAction\"".equals(name)) { out.append(","); value(out, call(e, "targetColNameParts"), 0); }
+      if ("\"WithField\"".equals(name)) out.append(",").append(quote(String.valueOf(call(e, "name"))));
       if (name.endsWith("TableSpec\"")) { out.append(","); value(out, call(e, "location"), 0); out.append(","); value(out, call(e, "provider"), 0); }
     }
     scala.collection.Iterator it = e.children().iterator();
@@ -689,7 +724,8 @@ public class Probe extends SparkListener {
       out.append(",\"location\":").append(quote(v.toString()));
       if (deltas != null && t.getClass().getName().indexOf("delta") >= 0) deltas.add(v.toString());
     }
-    v = call(call(call(t, "table"), "currentSnapshot"), "snapshotId"); // Iceberg
+    v = call(t, "snapshotId"); // Iceberg: a version that was asked for, else the newest
+    if (v == null) v = call(call(call(t, "table"), "currentSnapshot"), "snapshotId");
     if (v == null && t.getClass().getName().indexOf("delta") >= 0) {
       v = call(call(t, "initialSnapshot"), "version");
       if (v == null) v = call(call(t, "snapshot"), "version");

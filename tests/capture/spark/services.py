@@ -1,0 +1,172 @@
+"""Jars and packages -> real services for the live tests: Kafka, a Hive metastore, Iceberg's REST catalog, Postgres.
+
+Everything listens on 127.0.0.1 at a free port, and is ended by its pid.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+JARS = Path(__file__).parents[2] / "jars"
+_JVM = ["java", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port: int = s.getsockname()[1]
+        return port
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as s:
+        s.settimeout(1)
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def process(
+    command: list[str], log: Path, ready: Callable[[], bool], environment: dict[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is ready, until it is no longer wanted."""
+    with log.open("wb") as out:
+        env = {**os.environ, **(environment or {})}
+        running = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=env
+        )
+    try:
+        until = time.monotonic() + 120
+        while not ready():
+            if running.poll() is not None or time.monotonic() > until:
+                raise AssertionError(
+                    f"{command[0]} did not start:\n{log.read_text(errors='replace')[-3000:]}"
+                )
+            time.sleep(0.2)
+        yield running
+    finally:
+        if running.poll() is None:
+            running.terminate()
+            try:
+                running.wait(20)
+            except subprocess.TimeoutExpired:
+                running.kill()
+                running.wait(10)
+
+
+@contextmanager
+def kafka(jars: list[Path], folder: Path) -> Iterator[str]:
+    """A broker -> its bootstrap servers."""
+    port, controller = free_port(), free_port()
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
+        "log.dirs": folder / "data",
+        "offsets.topic.replication.factor": 1,
+        "offsets.topic.num.partitions": 2,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "group.initial.rebalance.delay.ms": 0,
+        "log.cleaner.dedupe.buffer.size": 16777216,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    conf = folder / "broker.properties"
+    conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    (folder / "log4j2.properties").write_text(
+        "appender.c.type=Console\nappender.c.name=C\nrootLogger.level=info\nrootLogger.appenderRef.c.ref=C\n"
+    )
+    run = [*_JVM, f"-Dlog4j2.configurationFile={folder}/log4j2.properties"]
+    run += ["-cp", os.pathsep.join(map(str, jars))]
+    cluster = "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]  # may not begin with a dash
+    form = ["kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", str(conf)]
+    subprocess.run([*run, *form], check=True, capture_output=True)
+    log = folder / "broker.log"
+    started = lambda: b"Kafka Server started" in log.read_bytes()  # noqa: E731
+    with process([*run, "kafka.Kafka", str(conf)], log, started):
+        yield f"127.0.0.1:{port}"
+
+
+@contextmanager
+def rest_catalog(jars: list[Path], folder: Path) -> Iterator[str]:
+    """Iceberg's own REST catalog -> its url."""
+    port = free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [*_JVM, "-cp", os.pathsep.join(map(str, jars)), str(JARS / "RestCatalog.java")]
+    log = folder / "rest.log"
+    with process([*command, str(folder / "warehouse"), str(port)], log, lambda: listens(port)):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def metastore(folder: Path) -> Iterator[str]:
+    """A Hive metastore on Derby, from the jars that pyspark brings -> its thrift url."""
+    import pyspark
+
+    port = free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    said = {
+        "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/derby;create=true",
+        "datanucleus.schema.autoCreateAll": "true",
+        "hive.metastore.schema.verification": "false",
+        "hive.async.log.enabled": "false",  # wants a jar that pyspark does not bring
+        "hive.metastore.warehouse.dir": f"file:{folder}/warehouse",
+    }
+    command = [*_JVM, f"-Dderby.stream.error.file={folder}/derby.log"]
+    command += [f"-D{key}={value}" for key, value in said.items()]
+    command += ["--add-opens=java.base/java.net=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED"]
+    command += ["-cp", str(jars), "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port)]
+    for key, value in said.items():
+        command += ["--hiveconf", f"{key}={value}"]
+    with process(command, folder / "metastore.log", lambda: listens(port)):
+        yield f"thrift://127.0.0.1:{port}"
+
+
+def postgres_bin() -> Path | None:
+    """Where Postgres' own programs lie."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    named = shutil.which("initdb")
+    return found[-1].parent if found else Path(named).parent if named else None
+
+
+@contextmanager
+def postgres() -> Iterator[int]:
+    """A Postgres of its own -> its port; user and database are `postgres`."""
+    programs = postgres_bin()
+    assert programs is not None
+    with tempfile.TemporaryDirectory(prefix="hwpg") as text:  # short, for the socket
+        folder, port, root = Path(text), free_port(), os.geteuid() == 0
+        if root:  # it refuses to run as root
+            shutil.chown(folder, "postgres")
+        as_user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if root else []
+        init = [
+            str(programs / "initdb"),
+            "-D",
+            f"{folder}/data",
+            "-A",
+            "trust",
+            "-U",
+            "postgres",
+            "--no-sync",
+        ]
+        subprocess.run([*as_user, *init], check=True, capture_output=True, cwd="/")
+        command = [str(programs / "postgres"), "-D", f"{folder}/data", "-p", str(port), "-c", "fsync=off"]
+        command += ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
+        ready = [str(programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
+        with process(
+            [*as_user, *command], folder / "log", lambda: subprocess.run(ready, check=False).returncode == 0
+        ):
+            yield port

@@ -1,0 +1,218 @@
+"""Python stays Python: restarts, forks, sessions, threads, clusters and very deep plans, each in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import services
+from checking import ends, identity, lifecycle
+
+Event = dict[str, Any]
+pytestmark = pytest.mark.live
+BEGIN = """
+import os, sys
+from pathlib import Path
+from sessions import Session
+root = Path(sys.argv[1])
+"""
+
+
+@pytest.fixture
+def told(tmp_path: Path, need: Callable[[str, str], None]) -> Callable[..., list[Event]]:
+    """A program -> the events it told."""
+    if importlib.util.find_spec("pyspark") is None:
+        need("pyspark", "pip install 'headwater[spark]'")
+    if shutil.which("java") is None:
+        need("Java", "apt install openjdk-17-jre-headless")
+
+    def run(code: str, *arguments: str) -> list[Event]:
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+        command = [sys.executable, "-c", BEGIN + code, str(tmp_path), *arguments]
+        ran = subprocess.run(command, timeout=400, capture_output=True, text=True, env=env)
+        assert ran.returncode == 0, ran.stderr[-4000:]
+        lines = (tmp_path / "events.jsonl").read_text().splitlines()
+        events = [json.loads(line) for line in lines]
+        assert not list(lifecycle(events))
+        return events
+
+    return run
+
+
+def _outputs(events: list[Event]) -> set[str]:
+    return {Path(out["name"]).name for event in ends(events) for out in event["outputs"]}
+
+
+def test_stopping_and_starting_again(told: Callable[..., list[Event]]) -> None:
+    events = told("""
+for number in range(3):
+    session = Session(root)
+    session.spark.range(3).write.parquet(str(root / f"out{number}"))
+    session.stop()
+""")
+    applications = [e for e in events if e["job"]["facets"]["jobType"]["jobType"] == "APPLICATION"]
+    assert [each["eventType"] for each in applications] == ["START", "COMPLETE"] * 3
+    assert len({each["run"]["runId"] for each in applications}) == 3
+    assert _outputs(events) == {"out0", "out1", "out2"}
+
+
+def test_sessions_of_one_application(told: Callable[..., list[Event]]) -> None:
+    events = told("""
+import headwater.spark
+session = Session(root)
+for number in range(3):
+    other = session.spark.newSession()
+    assert headwater.spark.install(other) is session.capture
+    other.range(3).createOrReplaceTempView("mine")
+    other.sql(f"SELECT id + {number} AS id FROM mine").write.parquet(str(root / f"out{number}"))
+session.stop()
+""")
+    assert _outputs(events) == {"out0", "out1", "out2"}
+    assert len({each["run"]["facets"]["parent"]["run"]["runId"] for each in ends(events)}) == 1
+
+
+def test_a_fork_leaves_the_parent_alone(told: Callable[..., list[Event]]) -> None:
+    events = told("""
+session = Session(root)
+session.spark.range(3).write.parquet(str(root / "before"))
+child = os.fork()
+if child == 0:
+    assert session.capture.flush(1)
+    session.capture.close()
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+session.spark.range(3).write.parquet(str(root / "after"))
+session.stop()
+""")
+    assert _outputs(events) == {"before", "after"}
+
+
+def test_threads_with_tables_of_their_own(told: Callable[..., list[Event]]) -> None:
+    """Each thread copies its own table column by column; no edge may cross from one thread to another."""
+    threads, rounds = 6, 4
+    events = told(f"""
+import threading
+session = Session(root, **{{"spark.scheduler.mode": "FAIR"}})
+spark = session.spark
+for t in range({threads}):
+    spark.range(4).selectExpr(*(f"id AS c{{t}}_{{r}}" for r in range({rounds}))).write.saveAsTable(f"source{{t}}")
+session.take()
+faults = []
+def work(t):
+    try:
+        for r in range({rounds}):
+            spark.table(f"source{{t}}").select(f"c{{t}}_{{r}}").where(f"c{{t}}_{{r}} > 0").write.saveAsTable(f"copy{{t}}_{{r}}")
+    except BaseException as fault:
+        faults.append(fault)
+running = [threading.Thread(target=work, args=(t,)) for t in range({threads})]
+[each.start() for each in running]
+[each.join() for each in running]
+assert not faults, faults
+session.stop()
+""")
+    found = {}
+    for event in ends(events):
+        for out in event["outputs"]:
+            if "copy" in out["name"]:
+                lineage = out["facets"]["columnLineage"]
+                told_of = [each for f in lineage["fields"].values() for each in f["inputFields"]] + lineage[
+                    "dataset"
+                ]
+                sources = {(Path(each["name"]).name, each["field"]) for each in told_of}
+                inputs = {Path(each["name"]).name for each in event["inputs"]}
+                rows = out["outputFacets"]["outputStatistics"]["rowCount"]
+                found[Path(out["name"]).name] = (sources, inputs, rows)
+    assert found == {
+        f"copy{t}_{r}": ({(f"source{t}", f"c{t}_{r}")}, {f"source{t}"}, 3)
+        for t in range(threads)
+        for r in range(rounds)
+    }
+
+
+_CLUSTER = """
+session = Session(root, **{"spark.master": sys.argv[2], "spark.executor.memory": "512m"})
+spark = session.spark
+spark.range(100).selectExpr("id", "id % 7 AS k").write.parquet(str(root / "in"))
+spark.read.parquet(str(root / "in")).groupBy("k").count().write.parquet(str(root / "out"))
+spark.sparkContext.parallelize(range(10), 2).map(str).saveAsTextFile(str(root / "text"))
+session.stop()
+"""
+
+
+def _clustered(events: list[Event]) -> None:
+    assert {"in", "out", "text"} <= _outputs(events)
+    (out,) = [o for e in ends(events) for o in e["outputs"] if o["name"].endswith("/out")]
+    assert {f["field"] for f in out["facets"]["columnLineage"]["fields"]["k"]["inputFields"]} == {"k"}
+    assert out["outputFacets"]["outputStatistics"]["rowCount"] == 7
+
+
+def test_a_local_cluster(told: Callable[..., list[Event]]) -> None:
+    _clustered(told(_CLUSTER, "local-cluster[2,1,1024]"))
+
+
+@pytest.fixture
+def standalone(tmp_path: Path) -> Iterator[str]:
+    """A master and a worker from pyspark's own jars."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    port, ui = services.free_port(), services.free_port()
+    java = ["java", "-Xmx256m", "-cp", str(home / "jars" / "*")]
+    env = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    url = f"spark://127.0.0.1:{port}"
+    with ExitStack() as stack:
+        master = [*java, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1"]
+        master += ["--port", str(port), "--webui-port", str(ui)]
+        stack.enter_context(
+            services.process(master, tmp_path / "master.log", lambda: services.listens(port), env)
+        )
+        worker = [*java, "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "2"]
+        worker += ["--memory", "1g", "--webui-port", str(services.free_port())]
+        worker += ["--work-dir", str(tmp_path / "work"), url]
+        log = tmp_path / "worker.log"
+        joined = lambda: b"Successfully registered" in log.read_bytes()  # noqa: E731
+        stack.enter_context(services.process(worker, log, joined, env))
+        yield url
+
+
+def test_a_standalone_cluster(told: Callable[..., list[Event]], standalone: str) -> None:
+    _clustered(told(_CLUSTER, standalone))
+
+
+def test_plans_as_deep_as_spark_will_analyse(told: Callable[..., list[Event]]) -> None:
+    """Columns in a chain, unions in a heap, an expression in a tower: told, and told right, or not run by Spark at all."""
+    events = told("""
+from functools import reduce
+from pyspark.sql import functions as f
+session = Session(root, **{"spark.driver.extraJavaOptions": "-Xss64m"})
+spark = session.spark
+spark.range(3).selectExpr("id AS a", "id AS b").write.parquet(str(root / "in"))
+frame = spark.read.parquet(str(root / "in"))
+chain = reduce(lambda fr, n: fr.withColumn("a", f.col("a") + 1), range(600), frame)
+chain.select("a").write.parquet(str(root / "chain"))
+heap = reduce(lambda x, y: x.union(y), [frame.select("b")] * 300)
+heap.write.parquet(str(root / "heap"))
+tower = reduce(lambda e, n: e + f.col("b"), range(1500), f.col("a"))
+frame.select(tower.alias("t")).write.parquet(str(root / "tower"))
+session.stop()
+""")
+    found = {
+        Path(out["name"]).name: {
+            name: {each["field"] for each in told_of["inputFields"]}
+            for name, told_of in out["facets"]["columnLineage"]["fields"].items()
+        }
+        for event in ends(events)
+        for out in event["outputs"]
+        if "columnLineage" in out["facets"]
+    }
+    assert found == {"chain": {"a": {"a"}}, "heap": {"b": {"b"}}, "tower": {"t": {"a", "b"}}}
+    assert {identity(each)[1].rsplit("/", 1)[1] for e in ends(events) for each in e["inputs"]} == {"in"}
