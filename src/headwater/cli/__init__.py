@@ -20,6 +20,7 @@ COMMANDS = (
     "search",
     "show",
     "graph",
+    "pipeline",
     "store",
     "aliases",
     "config",
