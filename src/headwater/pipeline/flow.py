@@ -151,7 +151,7 @@ def _flow(
     from pyspark import StorageLevel
 
     spark = frames[0][1].sparkSession
-    alone = sinks[0] if len(sinks) == 1 else None
+    alone: object = sinks[0] if len(sinks) == 1 else None
     # a sink alone may write parts where they are made: nothing is kept in between
     saving = alone.saving(spark, report.batch) if isinstance(alone, InOnePass) else None
     parts: DataFrame | None = None
