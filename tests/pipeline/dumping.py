@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -21,9 +22,11 @@ def plain(value: Any) -> Any:
 def dumped(spark: Any, sink: str) -> Tables:
     """Every table of `facts`, and what is settled."""
     found: Tables = {}
-    for name, table in TABLES.items():
+    with ThreadPoolExecutor(4) as pool:
+        collected = pool.map(lambda name: pipeline.read(spark, sink, name).collect(), TABLES)
+    for (name, table), read in zip(TABLES.items(), collected, strict=True):
         rows = found[name] = {}
-        for row in pipeline.read(spark, sink, name).collect():
+        for row in read:
             said = {c: plain(v) for c, v in row.asDict().items() if v is not None}
             key = tuple(said[part] for part in table.key)
             assert key not in rows, f"{name} has {key} twice"

@@ -20,11 +20,9 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
-    "spark.sql.shuffle.partitions": "8",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.python.worker.reuse": "true",
     "spark.driver.memory": "2g",
-    "spark.hadoop.fs.file.impl.disable.cache": "false",
     # events of a topic or a table come in pieces that a worker can hold
     "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
 }
@@ -53,6 +51,8 @@ def open_session(
     if where.startswith("local") or "127.0.0.1" in where or "localhost" in where:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
+    if where.startswith("local"):
+        settings.setdefault("spark.sql.shuffle.partitions", str(4 * (os.cpu_count() or 2)))
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

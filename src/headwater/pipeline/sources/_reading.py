@@ -81,7 +81,9 @@ def _whole_file(head: bytes, size: int) -> str | None:
         return "gzip"
     if head.startswith(_ZSTD):
         return "zstd"
-    if head.startswith(_UTF16) and head.count(0) > len(head) // 4:  # JSON in it is half NUL; a bad line is not
+    if (
+        head.startswith(_UTF16) and head.count(0) > len(head) // 4
+    ):  # JSON in it is half NUL; a bad line is not
         return "utf-16"
     if b"\0" in head:
         return "binary"
