@@ -14,8 +14,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
-BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/graph.py bench/transport.py)))
-LIVE := live-backend live-spark
+BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/graph.py bench/transport.py bench/spark_overhead.py bench/pipeline.py)))
+LIVE := live-backend live-spark live-pipeline
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
@@ -78,6 +78,9 @@ live-spark: $(READY) $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs liv
 		HEADWATER_SCALE=1 HEADWATER_LIVE=1 .venvs/spark-$$version/bin/python -m pytest tests/capture/spark/test_live.py \
 			tests/capture/spark/test_live_formats.py tests/capture/spark/test_live_process.py; \
 	done
+
+live-pipeline: $(READY) ## the pipeline at scale 1: twenty kills over files and Kafka, Delta, Iceberg, a standalone cluster
+	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/pipeline
 
 # where it cannot be made, the reason stands in .ready instead, dated so that the next time tries again
 .venvs/spark-%/.ready: pyproject.toml | $(READY)

@@ -40,6 +40,14 @@ ROOT_IMPORTS = {"errors", "event", "emitter"}
 FLOWS: dict[str, tuple[str, ...]] = {
     "facts": ("tables flows", "contents canonical", "derive", "commands versions", "fold"),
     "query": ("nodes", "lineage search show status"),
+    "pipeline": (
+        "session steps",
+        "merge",
+        "sources sinks settle",
+        "measures",
+        "reading flow",
+        "upkeep rebuild",
+    ),
     "serve": ("intake bodies", "faults lineage native health", "app"),
     "capture.spark": (
         "deps sqltext names agents settings extension",
@@ -76,6 +84,8 @@ WIDE = {
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "base", "misc"}
 HEAVY = (
     "pyspark",
+    "pyarrow",
+    "numpy",
     "sqlglot",
     "litestar",
     "sqlalchemy",

@@ -21,6 +21,7 @@ COMMANDS = (
     "show",
     "graph",
     "spool",
+    "pipeline",
     "store",
     "aliases",
     "config",

@@ -50,6 +50,8 @@ class Batch:
     entries: Sequence[Entry] = ()
     tables: Tables = field(default_factory=dict)
     rejects: Sequence[Reject] = ()
+    mark: str | None = None
+    """What makes the batch known: one with a mark that was written before is not written again."""
 
 
 class Store(Protocol):
@@ -67,6 +69,12 @@ class Store(Protocol):
         self, derive: Callable[[str, bytes], Iterable[Row]], progress: Callable[[int], None] | None = None
     ) -> int:
         """Make every folded table anew from the log; how many entries it holds."""
+
+    def adopt(self, file: Path, after: int, derive: Callable[[str, bytes], Iterable[Row]]) -> int:
+        """Take every folded table from a store in `file` that was made of the log up to entry `after`.
+
+        Entries since are derived and merged in the same transaction; how many they were.
+        """
 
     def log(self, after: int = 0, limit: int | None = None) -> Iterable[tuple[int, Entry]]:
         """The entries of the raw log, oldest first, with their numbers."""

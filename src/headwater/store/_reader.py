@@ -225,6 +225,11 @@ class Reader:
             for name, table in tables.items()
         }
 
+    def last_entry(self) -> int:
+        """The number of the newest entry of the raw log; 0 where it is empty."""
+        found: int = self._connection.execute(select(func.coalesce(func.max(log.c.id), 0))).scalar_one()
+        return found
+
     def span(self) -> tuple[int, int] | None:
         """The times of the first and last event; None in an empty store."""
         first, last = self._connection.execute(select(func.min(log.c.time), func.max(log.c.time))).one()

@@ -95,6 +95,8 @@ class SqlStore:
         packed = [(each.digest, each.kind, each.time, now, pack(each.raw)) for each in batch.entries]
         with self._transaction() as connection:
             cursor = cursor_of(connection)
+            if batch.mark is not None and not self._first_time(cursor, batch.mark):
+                return 0
             self._merge(connection, cursor, batch.tables)
             if batch.rejects:
                 self._reject(cursor, batch, now)
@@ -106,6 +108,13 @@ class SqlStore:
                 packed,
             )
             return cursor.rowcount
+
+    @staticmethod
+    def _first_time(cursor: Cursor, mark: str) -> bool:
+        cursor.execute(
+            "INSERT INTO meta (key, value) VALUES (?, '') ON CONFLICT (key) DO NOTHING", (f"batch {mark}",)
+        )
+        return cursor.rowcount == 1
 
     def _merge(self, connection: Connection, cursor: Cursor, tables: Tables) -> None:
         if not tables:
@@ -155,21 +164,53 @@ class SqlStore:
             for table in FOLDED:
                 connection.execute(delete(table))
             self._renew(connection)
-            last = 0
-            while True:
-                rows = connection.execute(
-                    select(log.c.id, log.c.kind, log.c.body)
-                    .where(log.c.id > last)
-                    .order_by(log.c.id)
-                    .limit(500)
-                ).all()
-                if not rows:
-                    return done
-                tables = fold(row for _, kind, body in rows for row in derive(kind, unpack(body)))
-                self._merge(connection, cursor_of(connection), tables)
-                last, done = rows[-1][0], done + len(rows)
+            for count in self._derive_since(connection, 0, derive):
+                done += count
                 if progress is not None:
                     progress(done)
+        return done
+
+    def _derive_since(
+        self, connection: Connection, last: int, derive: Callable[[str, bytes], Iterable[Row]]
+    ) -> Iterator[int]:
+        """Merge what the entries after `last` say, a few hundred at a time."""
+        while True:
+            rows = connection.execute(
+                select(log.c.id, log.c.kind, log.c.body).where(log.c.id > last).order_by(log.c.id).limit(500)
+            ).all()
+            if not rows:
+                return
+            tables = fold(row for _, kind, body in rows for row in derive(kind, unpack(body)))
+            self._merge(connection, cursor_of(connection), tables)
+            last = rows[-1][0]
+            yield len(rows)
+
+    def adopt(self, file: Path, after: int, derive: Callable[[str, bytes], Iterable[Row]]) -> int:
+        """Take every folded table from another store of the same log; readers see the old ones until it is done."""
+        with self._lock, self._writer.connect() as connection:
+            try:
+                # a database cannot be attached inside a transaction
+                cursor_of(connection).execute("ATTACH DATABASE ? AS made", (str(file),))
+                with connection.begin():
+                    self._refresh(connection)
+                    for table in FOLDED:
+                        names = ", ".join(f'"{column.name}"' for column in table.columns)
+                        connection.exec_driver_sql(f"DELETE FROM main.{table.name}")
+                        connection.exec_driver_sql(
+                            f"INSERT INTO main.{table.name} ({names}) SELECT {names} FROM made.{table.name}"
+                        )
+                    self._renew(connection)
+                    done = sum(self._derive_since(connection, after, derive))
+            except BaseException as fault:  # as in `_transaction`: whatever it is rises again
+                self._ids.drop()
+                self._generation = None
+                if isinstance(fault, (exc.SQLAlchemyError, sqlite3.Error)):
+                    raise told(self.url, fault) from fault
+                raise
+            finally:
+                connection.invalidate()  # the attached file goes with the connection
+            self._ids.keep()
+        return done
 
     @contextmanager
     def read(self) -> Iterator[Reader]:

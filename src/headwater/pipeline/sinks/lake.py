@@ -1,0 +1,126 @@
+"""pipeline.sinks.lake: batches -> delta://dir or iceberg://catalog.db, merged into tables by MERGE, from the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from headwater.errors import ConfigError
+from headwater.facts.tables import Rule, Table
+from headwater.pipeline._columns import KEPT, columns, ddl
+from headwater.pipeline.merge import merge, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def statement(target: str, source: str, table: Table) -> str:
+    """The MERGE that brings folded rows of `source` into `target`, written from the table's rules."""
+    on = " AND ".join(f"t.`{name}` = s.`{name}`" for name in table.key)
+    sets: list[str] = []
+    for name, column in table.columns.items():
+        mine, yours = f"t.`{name}`", f"s.`{name}`"
+        if column.rule is Rule.LATEST:
+            at, new = f"t.`{name}_at`", f"s.`{name}_at`"
+            newer = f"({new} IS NOT NULL AND ({at} IS NULL OR {new} > {at} OR ({new} = {at} AND {yours} > {mine})))"
+            sets.append(f"{at} = CASE WHEN {newer} THEN {new} ELSE {at} END")
+            sets.append(f"{mine} = CASE WHEN {newer} THEN {yours} ELSE {mine} END")
+        else:
+            better = f"{yours} < {mine}" if column.rule is Rule.MIN else f"{yours} > {mine}"
+            sets.append(f"{mine} = CASE WHEN {mine} IS NULL OR {better} THEN {yours} ELSE {mine} END")
+    matched = f" WHEN MATCHED THEN UPDATE SET {', '.join(sets)}" if sets else ""
+    names = ", ".join(f"`{name}`" for name in columns(table))
+    values = ", ".join(f"s.`{name}`" for name in columns(table))
+    return (
+        f"MERGE INTO {target} AS t USING {source} AS s ON {on}{matched}"
+        f" WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({values})"
+    )
+
+
+class _Lake:
+    """Tables that take a MERGE. Merging twice changes nothing, so a batch may come again."""
+
+    keeps_log = False
+
+    def __init__(self, url: str) -> None:
+        form, _, self._where = url.partition("://")
+        self.url = url
+        if not self._where.strip("/"):
+            raise ConfigError(f"sink {url!r} names no place: write {form}://…")
+
+    def _name(self, table: str) -> str:
+        raise NotImplementedError
+
+    def _create(self, spark: SparkSession, table: str) -> None:
+        raise NotImplementedError
+
+    def write(self, parts: DataFrame, batch: str, counts: Mapping[str, int]) -> dict[str, int]:
+        """Merge the batch's rows, table by table."""
+        spark, done = parts.sparkSession, {}
+        for name, table in KEPT.items():
+            if not counts.get(name):
+                continue
+            self._create(spark, name)
+            view = f"headwater_{name}"
+            merge(rows_of(parts, name), table).createOrReplaceTempView(view)
+            spark.sql(statement(self._name(name), view, table))
+            spark.catalog.dropTempView(view)
+            done[name] = counts[name]
+        return done
+
+    def rows(self, spark: SparkSession, table: str) -> DataFrame:
+        """A table as it is merged."""
+        self._create(spark, table)
+        return spark.sql(f"SELECT * FROM {self._name(table)}")
+
+    def compact(self, spark: SparkSession) -> dict[str, int]:
+        """Let the format rewrite its small files; the rows are merged already."""
+        for name in KEPT:
+            self._create(spark, name)
+            self._rewrite(spark, name)
+        return self.status(spark)["rows"]  # type: ignore[no-any-return]
+
+    def _rewrite(self, spark: SparkSession, table: str) -> None:
+        raise NotImplementedError
+
+    def status(self, spark: SparkSession) -> dict[str, Any]:
+        """How many rows each table has."""
+        return {"rows": {name: self.rows(spark, name).count() for name in KEPT}}
+
+
+class Delta(_Lake):
+    """Delta tables below a directory.
+
+    Args:
+        url: `delta:///data/lineage`; the session needs Delta's jar, extension and catalog.
+
+    """
+
+    def _name(self, table: str) -> str:
+        return f"delta.`{self._where.rstrip('/')}/{table}`"
+
+    def _create(self, spark: SparkSession, table: str) -> None:
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {self._name(table)} ({ddl(KEPT[table])}) USING delta")
+
+    def _rewrite(self, spark: SparkSession, table: str) -> None:
+        spark.sql(f"OPTIMIZE {self._name(table)}")
+
+
+class Iceberg(_Lake):
+    """Iceberg tables in a namespace of a catalog.
+
+    Args:
+        url: `iceberg://catalog.db`; the session needs Iceberg's jar, extensions and that catalog.
+
+    """
+
+    def _name(self, table: str) -> str:
+        return f"{self._where}.{table}"
+
+    def _create(self, spark: SparkSession, table: str) -> None:
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {self._where}")
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {self._name(table)} ({ddl(KEPT[table])}) USING iceberg")
+
+    def _rewrite(self, spark: SparkSession, table: str) -> None:
+        catalog, _, rest = self._where.partition(".")
+        spark.sql(f"CALL {catalog}.system.rewrite_data_files(table => '{rest}.{table}')")

@@ -1,0 +1,59 @@
+"""pipeline.sources: a url -> lines of events, in a batch or as a stream.
+
+To add one: write sources/<name>.py with a class that takes `url` and its options and is a Source, add one line to
+SOURCES, a case to the tests and a heading to docs/pipeline.md.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headwater import plugins
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.pipeline.steps import AnyStep
+
+SOURCES: plugins.Table = {
+    "file": ("headwater.pipeline.sources.files:Files", "pipeline"),
+    "kafka": ("headwater.pipeline.sources.kafka:Kafka", "pipeline"),
+    "parquet": ("headwater.pipeline.sources.tables:Events", "pipeline"),
+    "delta": ("headwater.pipeline.sources.tables:Events", "pipeline"),
+    "iceberg": ("headwater.pipeline.sources.tables:Events", "pipeline"),
+    "sqlite": ("headwater.pipeline.sources.log:Log", "pipeline"),
+}
+
+
+class Source(Protocol):
+    """Where events come from."""
+
+    url: str
+
+    def load(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
+        """What there is, or what comes: files, messages, rows."""
+
+    def lines(self, frame: DataFrame) -> tuple[DataFrame, tuple[AnyStep, ...]]:
+        """What was loaded, or one micro-batch of it -> a DataFrame, and the steps that make lines of it."""
+
+
+def open_source(url: str, **options: Any) -> Source:
+    """The source that a url, or the path of a file or directory, names."""
+    scheme = re.match(r"([a-z][a-z0-9+.-]+):", url)
+    if scheme is None or scheme[1] in _FILESYSTEMS:
+        from headwater.pipeline.sources.files import Files
+
+        path, _, query = url.partition("?") if scheme else (url, "", "")
+        found: Source = plugins.build_url(
+            "source", f"file:{'?' + query if query else ''}", SOURCES, **options, path=path
+        )
+        assert isinstance(found, Files)
+        return found
+    source: Source = plugins.build_url("source", url, SOURCES, **options)
+    return source
+
+
+_FILESYSTEMS = {"file", "s3", "s3a", "hdfs", "gs", "abfs", "abfss", "viewfs"}
+
+__all__ = ["SOURCES", "Source", "open_source"]

@@ -1,0 +1,69 @@
+"""pipeline.sources.tables: a Parquet, Delta or Iceberg table with events in a column -> lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headwater.errors import ConfigError
+from headwater.pipeline.steps import AnyStep
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_USUAL = ("event", "value", "raw", "payload", "body", "line")
+
+
+class Events:
+    """A table of raw events.
+
+    Args:
+        url: `parquet:///dir`, `delta:///dir` or `iceberg://catalog.db.table`.
+        column: the one with the events, as text or bytes; else the first of event, value, raw, payload, body, line.
+
+    """
+
+    def __init__(self, url: str, *, column: str = "") -> None:
+        self.url, self._column = url, column
+        self._format, _, self._where = url.partition("://")
+        if not self._where:
+            raise ConfigError(f"source {url!r} names no table: write {self._format}://…")
+
+    def load(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
+        """The rows there are, or those that come."""
+        from pyspark.errors import AnalysisException
+
+        reader = spark.readStream if streaming else spark.read
+        reader = reader.format(self._format)
+        try:
+            if streaming and self._format == "parquet":
+                reader = reader.schema(spark.read.parquet(self._where).schema)
+            frame = reader.load(self._where)
+        except AnalysisException as fault:
+            raise ConfigError(f"source {self.url}: {str(fault).splitlines()[0]}") from None
+        column = self._column or next((name for name in _USUAL if name in frame.columns), "")
+        if column not in frame.columns:
+            wanted = f"no column {column!r}" if column else f"none of {', '.join(_USUAL)}"
+            raise ConfigError(
+                f"source {self.url} has {wanted}; it has {', '.join(frame.columns)}: add ?column=…"
+            )
+        return frame.select(*_position(self._format), frame[column].cast("binary").alias("value"))
+
+    def lines(self, frame: DataFrame) -> tuple[DataFrame, tuple[AnyStep, ...]]:
+        """Rows -> lines; one without an event is refused."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        return frame.select(
+            "source",
+            "position",
+            F.coalesce(F.col("value"), F.lit(b"")).alias("value"),
+            F.lit("").alias("kind"),
+            F.when(F.col("value").isNull(), "a row without an event").otherwise("").alias("fault"),
+        ), ()
+
+
+def _position(form: str) -> list[Column]:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if form == "iceberg":
+        return [F.col("_file").alias("source"), F.col("_pos").alias("position")]
+    return [F.col("_metadata.file_path").alias("source"), F.col("_metadata.row_index").alias("position")]

@@ -1,0 +1,165 @@
+"""kill -9 of the driver at any moment of a stream: the tables are those of one clean run, from files and from Kafka."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from dumping import dumped, in_memory, same
+
+from headwater import pipeline
+from headwater.store import open_store
+from jars import broker, jars
+from streams import facet, run_id
+
+BAD = b'{"eventTime": "never"}'
+
+
+def event(number: int) -> bytes:
+    return msgspec.json.encode(
+        {
+            "eventTime": f"2026-01-01T{number // 3600 % 24:02d}:{number // 60 % 60:02d}:{number % 60:02d}Z",
+            "eventType": "COMPLETE" if number % 2 else "START",
+            "run": {"runId": run_id(number // 2), "facets": {"custom": facet(number=number)}},
+            "job": {"namespace": "etl", "name": f"job {number % 7}"},
+            "inputs": [{"namespace": "s3a://lake", "name": f"in {number % 5}"}],
+            "outputs": [{"namespace": "s3://lake", "name": f"out {number % 3}"}],
+        }
+    )
+
+
+class Driver:
+    """`headwater pipeline stream` in a process group of its own, so that a kill takes Spark's JVM too."""
+
+    def __init__(self, log: Path, *arguments: str) -> None:
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        self._out = log.open("ab")
+        command = [
+            sys.executable,
+            "-m",
+            "headwater",
+            "pipeline",
+            "stream",
+            *arguments,
+            "--master",
+            "local[2]",
+        ]
+        self.process = subprocess.Popen(
+            command, env=environ, stdout=self._out, stderr=self._out, start_new_session=True
+        )
+
+    def kill(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(30)
+        self._out.close()
+
+    def wait(self, seconds: float) -> int:
+        try:
+            return self.process.wait(seconds)
+        finally:
+            self._out.close()
+
+
+def survive(
+    kills: int, source: str, folder: Path, grow: Callable[[int], None], conf: list[str], dice: random.Random
+) -> tuple[str, str]:
+    """Kill the driver again and again while the source grows, then let it end; the two sinks."""
+    table, store = f"parquet://{folder}/tables", f"sqlite:///{folder}/x.db"
+    arguments = [
+        "--source", source, "--sink", table, "--sink", store, "--checkpoint", str(folder / "checkpoint"), *conf,
+    ]  # fmt: skip
+    log = folder / "driver.log"
+    began = folder / "checkpoint"
+    for turn in range(kills):
+        grow(turn)
+        driver = Driver(log, *arguments)
+        patience = time.monotonic() + 120
+        commits = len(list(began.glob("offsets/[0-9]*")))
+        while (  # the moments that matter are those after a batch has begun
+            driver.process.poll() is None
+            and len(list(began.glob("offsets/[0-9]*"))) <= commits
+            and time.monotonic() < patience
+        ):
+            time.sleep(0.05)
+        time.sleep(dice.uniform(0.0, 8.0))
+        driver.kill()
+    grow(kills)
+    code = Driver(log, *arguments).wait(300)
+    assert code in (0, 5), log.read_text()[-3000:]
+    return table, store
+
+
+def check(spark: Any, sent: list[bytes], table: str, store: str) -> None:
+    expected = in_memory(sent)
+    same(expected, dumped(spark, table))
+    opened = open_store(store)
+    same(expected, opened.dump())
+    counts = opened.counts()
+    assert counts["log"] == len(set(sent)) - 1
+    assert opened.check() == []
+    (refused,) = {row["payload"] for row in opened.rejected(1000)}
+    assert refused == BAD.decode()
+    opened.close()
+    quarantined = pipeline.read(spark, table, "quarantine").count()
+    assert quarantined == sent.count(BAD)
+
+
+def test_files(spark: Any, tmp_path: Path, repeats: Callable[[int], int]) -> None:
+    dice = random.Random(7)
+    sent: list[bytes] = []
+    folder = tmp_path / "in"
+    folder.mkdir()
+
+    def grow(turn: int) -> None:
+        for part in range(3):
+            lines = [event(turn * 300 + part * 100 + i) for i in range(120)] + [BAD]
+            sent.extend(lines)
+            (tmp_path / "beside").write_bytes(b"\n".join(lines))
+            (tmp_path / "beside").rename(folder / f"{turn:04d}-{part}.jsonl")
+
+    sinks = survive(repeats(10), f"{folder}", tmp_path, grow, [], dice)
+    check(spark, sent, *sinks)
+
+
+@pytest.mark.live
+def test_kafka(spark: Any, tmp_path: Path, repeats: Callable[[int], int], need: Any) -> None:
+    if not jars("broker") or not jars("spark-kafka"):
+        need("Kafka's jars", "apt install maven openjdk-17-jre-headless")
+    dice = random.Random(8)
+    sent: list[bytes] = []
+    conf = ["--conf", f"spark.jars={','.join(jars('spark-kafka'))}"]
+    with broker(tmp_path / "broker") as address:
+
+        def grow(turn: int) -> None:
+            lines = [event(turn * 300 + i) for i in range(360)] + [BAD]
+            sent.extend(lines)
+            (tmp_path / "beside").write_bytes(b"\n".join(lines))
+            produce(tmp_path / "beside", address, conf)
+
+        sinks = survive(repeats(10), f"kafka://{address}/lineage?per_batch=150", tmp_path, grow, conf, dice)
+    check(spark, sent, *sinks)
+
+
+def produce(file: Path, address: str, conf: list[str]) -> None:
+    """By Spark itself, in a process of its own: the tests' session has no connector."""
+    code = (
+        "import sys\nfrom headwater.pipeline import open_session\n"
+        "key, _, value = sys.argv[3].partition('=')\n"
+        "spark = open_session('local[1]', {key: value})\n"
+        "spark.read.text(sys.argv[1]).write.format('kafka').option('kafka.bootstrap.servers', sys.argv[2])"
+        ".option('topic', 'lineage').save()\nspark.stop()\n"
+    )
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    subprocess.run(
+        [sys.executable, "-c", code, str(file), address, conf[1]],
+        env=environ, check=True, capture_output=True, timeout=300,
+    )  # fmt: skip
