@@ -22,6 +22,7 @@ from headwater import pipeline
 from headwater.cli.demo import recorded
 from headwater.errors import ConfigError
 from headwater.pipeline.sources._reading import Split, read
+from headwater.transport.spool import SpoolTransport
 
 LINES = list(recorded())
 
@@ -169,6 +170,26 @@ def test_nothing_at_all(spark: Any, tmp_path: Path) -> None:
     ]
     with pytest.raises(ConfigError, match="nowhere"):
         pipeline.run(spark, str(tmp_path / "nowhere"), sink)
+
+
+def test_what_waits_in_a_spool(spark: Any, tmp_path: Path) -> None:
+    """Of two processes, one of which was cut short in a record; and again, when some of it came by another way."""
+    root, sink = tmp_path / "spool", f"parquet://{tmp_path}/tables"
+    for part in (LINES[:5], LINES[5:]):
+        transport = SpoolTransport(f"spool://{root}", to=f"file://{tmp_path}/out.jsonl", drain="off")
+        transport.send(part)
+        transport.close()
+    torn = SpoolTransport(f"spool://{root}", to=f"file://{tmp_path}/out.jsonl", drain="off")
+    torn.send([LINES[0]])
+    (begun,) = torn.place.folder.glob("*.open")
+    begun.write_bytes(begun.read_bytes()[:-3])
+    report = pipeline.run(spark, f"spool://{root}", sink)
+    assert (report.events, report.bad) == (len(LINES), 0)
+    (tmp_path / "x.jsonl").write_bytes(b"\n".join(LINES[:3]))
+    pipeline.run(spark, str(tmp_path / "x.jsonl"), sink)
+    same(in_memory(LINES), dumped(spark, sink))
+    with pytest.raises(ConfigError, match="no such directory"):
+        pipeline.run(spark, f"spool://{tmp_path}/nowhere", sink)
 
 
 def test_the_command_says_so_and_exits_as_documented(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ SOURCES: plugins.Table = {
     "delta": ("headwater.pipeline.sources.tables:Events", "pipeline"),
     "iceberg": ("headwater.pipeline.sources.tables:Events", "pipeline"),
     "sqlite": ("headwater.pipeline.sources.log:Log", "pipeline"),
+    "spool": ("headwater.pipeline.sources.spool:Spool", "pipeline"),
 }
 
 
