@@ -167,7 +167,16 @@ def standalone(tmp_path: Path) -> Iterator[str]:
     home = Path(pyspark.__file__).parent
     port, ui = services.free_port(), services.free_port()
     java = ["java", "-Xmx256m", "-cp", str(home / "jars" / "*")]
-    env = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    core = next(
+        (home / "jars").glob("spark-core_*.jar")
+    ).name  # the launcher cannot tell in a package from PyPI
+    scala = core.removeprefix("spark-core_").partition("-")[0]
+    env = {
+        "SPARK_SCALA_VERSION": scala,
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+    }
     url = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
         master = [*java, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1"]
