@@ -25,7 +25,7 @@ SPARK_4.3 := 'pyspark==4.3.*' 'pyarrow>=18' 'pandas<3'
 SPARK_TESTS := pytest hypothesis jsonschema rfc3339-validator 'sqlglot==30.12.0'
 CODE := src tests bench scripts
 
-.PHONY: help setup check test live live-jars $(LIVE) bench demo docs lock dist clean
+.PHONY: help setup check test smoke live live-jars $(LIVE) bench demo docs lock dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -64,10 +64,14 @@ live: $(LIVE) ## every live stack, at scale 1
 live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all examples, 270 kills
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest $(BACKEND)
 
-live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS)
-	@$(BIN)/python scripts/live_jars.py
+live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS); JARS=… for some
+	@$(BIN)/python scripts/live_jars.py $(JARS)
 
-live-spark: $(READY) $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0, 3.5 and 4.3, each in an environment of its own
+smoke: $(READY) ## a short run on each real stack: Delta and Kafka under Spark
+	@$(BIN)/python scripts/live_jars.py spark-4.1 broker
+	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark/test_live_formats.py -k 'delta or kafka'
+
+live-spark: live-jars $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0, 3.5 and 4.3, each in an environment of its own
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark
 	@for version in $(SPARKS); do \
 		echo "== Spark $$version"; \
@@ -79,7 +83,7 @@ live-spark: $(READY) $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs liv
 			tests/capture/spark/test_live_formats.py tests/capture/spark/test_live_process.py; \
 	done
 
-live-pipeline: $(READY) ## the pipeline at scale 1: twenty kills over files and Kafka, Delta, Iceberg, a standalone cluster
+live-pipeline: live-jars ## the pipeline at scale 1: twenty kills over files and Kafka, Delta, Iceberg, a standalone cluster
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/pipeline
 
 # where it cannot be made, the reason stands in .ready instead, dated so that the next time tries again
