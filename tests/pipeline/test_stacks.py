@@ -53,7 +53,7 @@ def made(tmp_path: Path, sink: str, conf: dict[str, str], master: str = "local[2
         path=path, master=master, conf=list(conf.items()), parts=parts, sink=sink, out=str(tmp_path / "out")
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env=ENVIRON, capture_output=True, text=True, timeout=550
+        [sys.executable, "-c", code], env=ENVIRON, capture_output=True, text=True, timeout=1200
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return pickle.loads((tmp_path / "out").read_bytes())
@@ -177,7 +177,7 @@ def test_it_watches_itself(tmp_path: Path) -> None:
     reads = {each["name"] for event in events for each in event.get("inputs", ())}
     writes = {each["name"] for event in events for each in event.get("outputs", ())}
     assert any(name.startswith(f"{tmp_path}/in") for name in reads), (reads, writes)
-    assert any(f"{tmp_path}/tables/runs" in name for name in writes), writes
+    assert f"{tmp_path}/tables" in writes
     joined = {
         each["name"]
         for event in events

@@ -163,3 +163,35 @@ def produce(file: Path, address: str, conf: list[str]) -> None:
         [sys.executable, "-c", code, str(file), address, conf[1]],
         env=environ, check=True, capture_output=True, timeout=300,
     )  # fmt: skip
+
+
+@pytest.mark.live
+def test_without_end(spark: Any, tmp_path: Path) -> None:
+    """It goes on as files come, and ends well when it is told to."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    sink = f"parquet://{tmp_path}/tables"
+    sent: list[bytes] = []
+
+    def grow(turn: int) -> None:
+        lines = [event(turn * 50 + i) for i in range(60)]
+        sent.extend(lines)
+        (tmp_path / "beside").write_bytes(b"\n".join(lines))
+        (tmp_path / "beside").rename(folder / f"{turn}.jsonl")
+
+    def committed() -> int:
+        return len(list((tmp_path / "tables" / "_batches").glob("*.json")))
+
+    log = tmp_path / "driver.log"
+    checkpoint = str(tmp_path / "checkpoint")
+    driver = Driver(log, "--source", str(folder), "--sink", sink, "--checkpoint", checkpoint, "--every", "1")
+    for turn in range(3):
+        grow(turn)
+        patience = time.monotonic() + 180
+        while committed() <= turn:
+            assert driver.process.poll() is None, log.read_text()[-3000:]
+            assert time.monotonic() < patience, log.read_text()[-3000:]
+            time.sleep(0.1)
+    driver.process.terminate()
+    assert driver.wait(120) == 0, log.read_text()[-3000:]
+    same(in_memory(sent), dumped(spark, sink))

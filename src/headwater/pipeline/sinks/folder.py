@@ -184,8 +184,9 @@ class _Try:
         if directory.exists(f"{_MANIFESTS}/{manifest.batch}.json"):
             known = _read(directory, manifest.batch)
             return known.tables, known.tally
-        # the list of files is itself written by Spark: so a capture of its lineage sees from where to where
-        listed = f"_files/batch={manifest.batch}.{manifest.attempt}"
+        # the list of files is itself written by Spark: so a capture of its lineage sees what was read and, the
+        # batch being a partition like any other, this directory as what was written
+        listed = f"batch={manifest.batch}.{manifest.attempt}"
         written.write.mode("overwrite").json(f"{self._path}/{listed}")
         files, manifest.tally[:] = tallied(_listed(directory, listed))
         for table, found in files.items():

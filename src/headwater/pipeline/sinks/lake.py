@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from headwater.errors import ConfigError
 from headwater.facts.tables import Rule, Table
 from headwater.pipeline._columns import KEPT, columns, ddl
 from headwater.pipeline.merge import merge, rows_of
+from headwater.pipeline.sinks._directory import Directory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_AT_ONCE = 4
+"""Tables merged at the same time: a MERGE of few rows is mostly waiting."""
 
 
 def statement(target: str, source: str, table: Table) -> str:
@@ -51,21 +57,26 @@ class _Lake:
     def _name(self, table: str) -> str:
         raise NotImplementedError
 
-    def _create(self, spark: SparkSession, table: str) -> None:
+    def _create(self, spark: SparkSession, table: str) -> bool:
+        """Make the table where it is missing; whether it was."""
         raise NotImplementedError
 
     def write(self, parts: DataFrame, batch: str, counts: Mapping[str, int]) -> dict[str, int]:
         """Merge the batch's rows, table by table."""
-        spark, done = parts.sparkSession, {}
-        for name, table in KEPT.items():
-            if not counts.get(name):
-                continue
-            self._create(spark, name)
+        spark = parts.sparkSession
+        done = {name: counts[name] for name in KEPT if counts.get(name)}
+
+        def one(name: str) -> None:
             view = f"headwater_{name}"
-            merge(rows_of(parts, name), table).createOrReplaceTempView(view)
-            spark.sql(statement(self._name(name), view, table))
+            merge(rows_of(parts, name), KEPT[name]).createOrReplaceTempView(view)
+            if self._create(spark, name):  # nothing to merge with yet
+                spark.sql(f"INSERT INTO {self._name(name)} SELECT * FROM {view}")
+            else:
+                spark.sql(statement(self._name(name), view, KEPT[name]))
             spark.catalog.dropTempView(view)
-            done[name] = counts[name]
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(one, done))
         return done
 
     def rows(self, spark: SparkSession, table: str) -> DataFrame:
@@ -76,8 +87,8 @@ class _Lake:
     def compact(self, spark: SparkSession) -> dict[str, int]:
         """Let the format rewrite its small files; the rows are merged already."""
         for name in KEPT:
-            self._create(spark, name)
-            self._rewrite(spark, name)
+            if not self._create(spark, name):
+                self._rewrite(spark, name)
         return self.status(spark)["rows"]  # type: ignore[no-any-return]
 
     def _rewrite(self, spark: SparkSession, table: str) -> None:
@@ -99,8 +110,11 @@ class Delta(_Lake):
     def _name(self, table: str) -> str:
         return f"delta.`{self._where.rstrip('/')}/{table}`"
 
-    def _create(self, spark: SparkSession, table: str) -> None:
+    def _create(self, spark: SparkSession, table: str) -> bool:
+        if Directory(spark, self._where).exists(f"{table}/_delta_log"):
+            return False
         spark.sql(f"CREATE TABLE IF NOT EXISTS {self._name(table)} ({ddl(KEPT[table])}) USING delta")
+        return True
 
     def _rewrite(self, spark: SparkSession, table: str) -> None:
         spark.sql(f"OPTIMIZE {self._name(table)}")
@@ -117,9 +131,12 @@ class Iceberg(_Lake):
     def _name(self, table: str) -> str:
         return f"{self._where}.{table}"
 
-    def _create(self, spark: SparkSession, table: str) -> None:
+    def _create(self, spark: SparkSession, table: str) -> bool:
+        if spark.catalog.tableExists(self._name(table)):
+            return False
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {self._where}")
         spark.sql(f"CREATE TABLE IF NOT EXISTS {self._name(table)} ({ddl(KEPT[table])}) USING iceberg")
+        return True
 
     def _rewrite(self, spark: SparkSession, table: str) -> None:
         catalog, _, rest = self._where.partition(".")
