@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from openlineage import SHARED
+
 ROOT = Path(__file__).parents[1]
 # read once, here: each test gets an environment without them
 SCALE = float(os.environ.get("HEADWATER_SCALE") or 0.05)
 LIVE = os.environ.get("HEADWATER_LIVE") == "1"
 REQUIRE_LIVE = os.environ.get("HEADWATER_REQUIRE_LIVE") == "1"
-SHARED = Path(os.environ.get("HEADWATER_SHARED") or ROOT.parent / "shared")
 
 settings.register_profile(
     "scaled",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 import jsonschema
 
 from headwater.event import PRODUCER
+
+SHARED = Path(os.environ.get("HEADWATER_SHARED") or Path(__file__).parents[2] / "shared")
+"""Where recorded events and contracts stand; read once, because each test gets an environment without it."""
 
 
 def assert_openlineage(value: dict[str, Any], shared: Path) -> None:

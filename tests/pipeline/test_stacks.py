@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import live_jars
 import pytest
 from dumping import in_memory, same
 
+import services
 from headwater.cli.demo import recorded
-from jars import free_port, jars
 
 LINES = list(recorded())
 ENVIRON = {
@@ -59,12 +60,19 @@ def made(tmp_path: Path, sink: str, conf: dict[str, str], master: str = "local[2
     return pickle.loads((tmp_path / "out").read_bytes())
 
 
+def needed(need: Any) -> str:
+    """The jars of Delta and Iceberg, as Spark takes them."""
+    found = live_jars.have("spark-4.1")
+    if not found:
+        need("the jars of spark-4.1", "make live-jars")
+    return ",".join(map(str, found))
+
+
 @pytest.mark.live
 def test_delta(tmp_path: Path, need: Any) -> None:
-    if not jars("delta"):
-        need("Delta's jars", "apt install maven")
+    jars = needed(need)
     conf = {
-        "spark.jars": ",".join(jars("delta")),
+        "spark.jars": jars,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "2",
@@ -77,10 +85,9 @@ def test_delta(tmp_path: Path, need: Any) -> None:
 
 @pytest.mark.live
 def test_iceberg(tmp_path: Path, need: Any) -> None:
-    if not jars("iceberg"):
-        need("Iceberg's jars", "apt install maven")
+    jars = needed(need)
     conf = {
-        "spark.jars": ",".join(jars("iceberg")),
+        "spark.jars": jars,
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
@@ -101,7 +108,7 @@ def cluster(folder: Path) -> Iterator[str]:
     # workers start without our paths: what they need of us must be sent to them
     environ = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
     environ.pop("PYTHONPATH", None)
-    port = free_port()
+    port = services.free_port()
     processes: list[subprocess.Popen[bytes]] = []
 
     def start(name: str, *arguments: str) -> Path:
@@ -131,13 +138,13 @@ def cluster(folder: Path) -> Iterator[str]:
             "--port",
             str(port),
             "--webui-port",
-            str(free_port()),
+            str(services.free_port()),
         )
         wait(log, "I have been elected leader")
         for number in (1, 2):
             start(
                 f"worker{number}", "worker.Worker", "--cores", "1", "--memory", "1g", "--host", "127.0.0.1",
-                "--webui-port", str(free_port()), "-d", str(folder / f"work{number}"), address,
+                "--webui-port", str(services.free_port()), "-d", str(folder / f"work{number}"), address,
             )  # fmt: skip
         wait(log, "Registering worker", 2)
         yield address

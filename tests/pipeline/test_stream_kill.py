@@ -12,13 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import live_jars
 import msgspec
 import pytest
 from dumping import dumped, in_memory, same
 
+import services
 from headwater import pipeline
 from headwater.store import open_store
-from jars import broker, jars
 from streams import facet, run_id
 
 BAD = b'{"eventTime": "never"}'
@@ -132,12 +133,13 @@ def test_files(spark: Any, tmp_path: Path, repeats: Callable[[int], int]) -> Non
 
 @pytest.mark.live
 def test_kafka(spark: Any, tmp_path: Path, repeats: Callable[[int], int], need: Any) -> None:
-    if not jars("broker") or not jars("spark-kafka"):
-        need("Kafka's jars", "apt install maven openjdk-17-jre-headless")
+    jars, broker = live_jars.have("spark-4.1"), live_jars.have("broker")
+    if not jars or not broker:
+        need("the jars of spark-4.1 and broker", "make live-jars")
     dice = random.Random(8)
     sent: list[bytes] = []
-    conf = ["--conf", f"spark.jars={','.join(jars('spark-kafka'))}"]
-    with broker(tmp_path / "broker") as address:
+    conf = ["--conf", f"spark.jars={','.join(map(str, jars))}"]
+    with services.kafka(broker, tmp_path / "broker", partitions=2) as address:
 
         def grow(turn: int) -> None:
             lines = [event(turn * 300 + i) for i in range(360)] + [BAD]

@@ -15,13 +15,12 @@ from typing import Any
 import live_jars
 import plain_formats  # noqa: F401 - its programs enrol themselves
 import pytest
-import services
 from checking import compare, ends, identity, place
 from formats import FORMATS
 from programs import Program
 
-from conftest import SHARED
-from openlineage import assert_openlineage
+import services
+from openlineage import SHARED, assert_openlineage
 
 NEEDS = {
     "iceberg": ("spark", "rest", "postgres", "metastore"),

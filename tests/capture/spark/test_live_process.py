@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import services
 from checking import ends, identity, lifecycle
+
+import services
 
 Event = dict[str, Any]
 pytestmark = pytest.mark.live

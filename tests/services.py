@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-JARS = Path(__file__).parents[2] / "jars"
+JARS = Path(__file__).with_name("jars")
 _JVM = ["java", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 
@@ -64,8 +64,8 @@ def process(
 
 
 @contextmanager
-def kafka(jars: list[Path], folder: Path) -> Iterator[str]:
-    """A broker -> its bootstrap servers."""
+def kafka(jars: list[Path], folder: Path, partitions: int = 1) -> Iterator[str]:
+    """A broker whose topics have so many partitions -> its bootstrap servers."""
     port, controller = free_port(), free_port()
     settings = {
         "process.roles": "broker,controller",
@@ -75,6 +75,7 @@ def kafka(jars: list[Path], folder: Path) -> Iterator[str]:
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
         "log.dirs": folder / "data",
+        "num.partitions": partitions,
         "offsets.topic.replication.factor": 1,
         "offsets.topic.num.partitions": 2,
         "transaction.state.log.replication.factor": 1,
