@@ -103,7 +103,7 @@ def _filled(value: Any, at: dict[str, str]) -> Any:
 
 def _case(name: str) -> Any:
     marks = [] if FORMATS[name].group == "hive" else [pytest.mark.live]
-    return pytest.param(name, marks=[*marks, pytest.mark.xdist_group(FORMATS[name].group)])
+    return pytest.param(name, marks=marks)
 
 
 @pytest.mark.parametrize("name", [_case(name) for name in FORMATS])

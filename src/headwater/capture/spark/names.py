@@ -221,6 +221,8 @@ def table(naming: Naming, described: Node) -> list[Named]:
 def v2(naming: Naming, node: Node) -> list[Named]:
     """A DataSourceV2Relation: files, a catalog table with a location, or whatever its table calls itself."""
     described, ident, catalog = node.get("table") or {}, node.get("identifier"), node.get("catalog") or {}
+    if not described and isinstance(node.get("scan"), dict):
+        described = node["scan"]
     if not isinstance(described, dict) or described.get("class") in NOWHERE:
         return []
     if described.get("paths"):

@@ -636,6 +636,13 @@ public class Probe extends SparkListener {
       String[] ns = ((Identifier) o).namespace();
       for (int i = 0; i < ns.length; i++) out.append(quote(ns[i])).append(",");
       out.append(quote(((Identifier) o).name())).append("]}");
+    } else if (o instanceof org.apache.spark.sql.connector.read.Scan) { // all that a streaming relation of 3.5 has
+      out.append("{\"t\":\"v2\",\"class\":").append(name(o));
+      Object given = field(o, "options");
+      if (given instanceof Map) { out.append(",\"options\":"); map(out, (Map) given, depth); }
+      Object where = call(call(o, "table"), "location"); // Iceberg
+      if (where instanceof String) out.append(",\"location\":").append(quote((String) where));
+      out.append("}");
     } else if (o instanceof RDD) rdd(out, (RDD) o);
     else if (o.getClass().getName().startsWith("scala.Tuple")) { // a view's column and its comment
       scala.Product pair = (scala.Product) o;
