@@ -31,6 +31,8 @@ COMMANDS = {
     "headwater spool drain": "--dir --follow --linger --json",
     "headwater spool replay": "--dir --json",
     "headwater spool purge": "--dir --all --yes --json",
+    "headwater airflow": "--version",
+    "headwater airflow check": "--transport --json",
     "headwater store": "",
     "headwater store status": "--store --json",
     "headwater store migrate": "--store",

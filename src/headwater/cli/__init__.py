@@ -21,6 +21,7 @@ COMMANDS = (
     "show",
     "graph",
     "spool",
+    "airflow",
     "store",
     "aliases",
     "config",

@@ -18,7 +18,7 @@ from sessions import Session
 
 import headwater.spark
 from conftest import SHARED
-from openlineage import assert_openlineage
+from openlineage_schemas import assert_openlineage
 
 # pyspark leaves sockets to the collector, and older ones use what newer Pythons warn of
 pytestmark = [
