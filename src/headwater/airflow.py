@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -32,8 +33,12 @@ from headwater.transport.spool.news import news
 __all__ = ["Transport", "TransportConfig", "check", "configured", "versions"]
 
 TYPE = "headwater.airflow.Transport"
-LEAST = {"apache-airflow": (2, 11), "apache-airflow-providers-openlineage": (2, 0)}
-"""The oldest that this works with."""
+LEAST = {
+    "apache-airflow": ("airflow", (2, 11)),
+    "apache-airflow-providers-openlineage": ("airflow.providers.openlineage", (2, 0)),
+}
+"""Package -> its module, and the oldest that this works with."""
+PACKAGES = (*LEAST, "openlineage-python")
 TEST_JOB = ("headwater", "headwater airflow check")
 """Namespace and name of the job that a test event tells of."""
 
@@ -157,22 +162,19 @@ def refuse_old() -> None:
         ConfigError: it is too old; the message names its version.
 
     """
-    from packaging.version import InvalidVersion, Version
-
-    for package, least in LEAST.items():
-        found = versions().get(package)
-        try:
-            if found is not None and Version(found).release[:2] < least:
-                needed = ".".join(map(str, least))
-                raise ConfigError(f"{package} {found} is too old: headwater.airflow needs {needed} or newer")
-        except InvalidVersion:  # one that somebody built himself: it is his to know
-            continue
+    for package, (module, least) in LEAST.items():
+        # asked of what is loaded: to read it from the package's metadata costs an event some milliseconds
+        found = getattr(sys.modules.get(module), "__version__", None) or versions(package).get(package)
+        parts = re.match(r"(\d+)\.(\d+)", found or "")
+        if parts and (int(parts[1]), int(parts[2])) < least:  # one that somebody built himself is his to know
+            needed = ".".join(map(str, least))
+            raise ConfigError(f"{package} {found} is too old: headwater.airflow needs {needed} or newer")
 
 
-def versions() -> dict[str, str]:
-    """What is installed here of all that takes part: package -> version."""
-    found = {"headwater": __version__}
-    for package in ("apache-airflow", "apache-airflow-providers-openlineage", "openlineage-python"):
+def versions(*packages: str) -> dict[str, str]:
+    """What is installed here of these, or of all that take part: package -> version."""
+    found = {}
+    for package in packages or PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -33,19 +33,19 @@ class States:
     servers: dict[str, Server] = field(default_factory=dict)
     stack: ExitStack = field(default_factory=ExitStack)
 
+    mended: threading.Event = field(default_factory=threading.Event)
+
     def mend(self, state: str) -> Server:
         """The server as it is when its operator came back: all that waits is to arrive."""
-        if state in ("down", "hanging"):
-            self.stack.callback(lambda: None)
-            if state == "hanging":
-                self.hanging.close()
+        if state == "down":
             port = int(self.urls[state].rpartition(":")[2])
             self.servers[state] = self.stack.enter_context(contextmanager(running)(port=port))
         server = self.servers[state]
         server.rule, server.always = None, Answer(201)
+        if state == "hanging":
+            self.mended.set()
+        server.requests.clear()  # what it answered with an error it did not take
         return server
-
-    hanging: socket.socket = field(default_factory=socket.socket)
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def states() -> Iterator[States]:
     made = States()
     with made.stack:
         for state in STATES:
-            if state in ("down", "hanging"):
+            if state == "down":
                 continue
             server = made.servers[state] = made.stack.enter_context(contextmanager(running)())
             made.urls[state] = server.url
@@ -65,16 +65,15 @@ def states() -> Iterator[States]:
                 server.always = Answer(429, headers={"Retry-After": "1"})
             elif state == "207":
                 server.rule = refuse_some
+            elif state == "hanging":
+                server.rule = lambda request: Answer(503) if made.mended.wait(3600) else None
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             made.urls["down"] = f"http://localhost:{free.getsockname()[1]}"
-        made.hanging.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.hanging.bind(("127.0.0.1", 0))
-        made.hanging.listen(64)
-        made.urls["hanging"] = f"http://127.0.0.1:{made.hanging.getsockname()[1]}"
-        threading.Thread(target=_accept, args=(made.hanging, []), daemon=True).start()
-        yield made
-        made.hanging.close()
+        try:
+            yield made
+        finally:
+            made.mended.set()  # or its threads would wait on
 
 
 def refuse_some(request: Request) -> Answer:
@@ -87,16 +86,6 @@ def refuse_some(request: Request) -> Answer:
     return Answer(207 if bad else 200, {"failed_events": failed})
 
 
-def _accept(listener: socket.socket, kept: list[socket.socket]) -> None:
-    while True:
-        try:
-            kept.append(listener.accept()[0])  # and never a word
-        except OSError:
-            for each in kept:
-                each.close()
-            return
-
-
 @dataclass
 class Airflow:
     """One Airflow with a home of its own; its database is made once."""
@@ -106,13 +95,15 @@ class Airflow:
     dags: Path = DAGS
 
     def environment(self, **more: str) -> dict[str, str]:
-        kept = {
-            k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW", "OPENLINEAGE", "HEADWATER"))
-        }
+        no = ("AIRFLOW", "OPENLINEAGE", "HEADWATER", "PYTHONDONTWRITEBYTECODE")
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(no)}
         path = os.pathsep.join([str(ROOT / "src"), *([kept["PYTHONPATH"]] if kept.get("PYTHONPATH") else [])])
         return {
             **kept,
             "PYTHONPATH": path,
+            "PYTHONPYCACHEPREFIX": str(
+                python_of(self.version).parents[1] / "pyc"
+            ),  # compiled once, as what is installed
             "HOME": str(self.home),
             "AIRFLOW_HOME": str(self.home),
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headwater import __version__
 from headwater.cli._ask import JsonOption, print_json
 from headwater.errors import ConfigError, HeadwaterError, NotInstalled
 
@@ -20,7 +21,7 @@ def register(parent: typer.Typer) -> None:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        for package, found in _door().versions().items():
+        for package, found in {"headwater": __version__, **_door().versions()}.items():
             typer.echo(f"{package} {found}")
         raise typer.Exit
 
