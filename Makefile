@@ -22,7 +22,7 @@ SPARKS := 3.5 4.0
 SPARK_3.5 := 'pyspark==3.5.*' 'numpy<2' 'pyarrow<18' 'pandas<2.3' setuptools
 SPARK_4.0 := 'pyspark==4.0.*' 'pyarrow<24' 'pandas<3'
 SPARK_TESTS := pytest hypothesis jsonschema rfc3339-validator 'sqlglot==30.12.0'
-# each Airflow with its own SQLAlchemy; never in .venv. The Spark provider without its Spark: only its operator is asked
+# each Airflow with its own SQLAlchemy, never in .venv
 AIRFLOWS := 3 2.11
 AIRFLOW_3 := 'apache-airflow==3.3.*'
 AIRFLOW_2.11 := 'apache-airflow==2.11.*' 'sqlalchemy<2'

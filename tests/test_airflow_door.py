@@ -288,6 +288,14 @@ def test_check_says_who_took_the_event(server: Server, tmp_path: Path) -> None:
     assert (seen["job"]["namespace"], seen["job"]["name"]) == airflow.TEST_JOB
 
 
+@pytest.mark.parametrize(("table", "message"), BAD)
+@pytest.mark.usefixtures("in_airflow")
+def test_check_raises_what_airflow_only_logs(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        airflow.check({"type": airflow.TYPE, **table})
+    assert message in str(caught.value)
+
+
 @pytest.mark.parametrize("status", [401, 403, 422, 500])
 def test_check_says_what_the_server_answered(server: Server, tmp_path: Path, status: int) -> None:
     server.always = Answer(status, {"message": "because"})

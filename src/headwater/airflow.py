@@ -256,10 +256,10 @@ def check(table: Mapping[str, Any]) -> str:
         TransportError: the event was not taken.
 
     """
-    made = Transport(TransportConfig.from_dict(dict(table)))  # the spool is tried as well
-    if made.transport is None:
-        return "Headwater is disabled (HEADWATER_DISABLED): nothing is sent"
+    made = opened(table)
     behind = made.transport
+    if behind is None:
+        return "Headwater is disabled (HEADWATER_DISABLED): nothing is sent"
     to = behind.place.target().to if isinstance(behind, SpoolTransport) else None
     where = f", after the spool {behind.place.folder}" if isinstance(behind, SpoolTransport) else ""
     made.close()
@@ -271,6 +271,12 @@ def check(table: Mapping[str, Any]) -> str:
         return f"{direct.transport} took a test event{where}"
     finally:
         direct.close()
+
+
+def opened(table: Mapping[str, Any]) -> HeadwaterTransport:
+    """The transport of a table, its spool included, where what is wrong rises: also in a process of Airflow's."""
+    refuse_old()
+    return HeadwaterTransport(HeadwaterConfig.from_dict(dict(table)))
 
 
 def _past_spool(to: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -239,9 +239,8 @@ def test_bad_settings_fail_no_task_and_are_told(airflow: Airflow, tmp_path: Path
     assert "lineage is not sent" in log
 
 
-def test_check_asks_airflow_itself(airflow: Airflow, states: States, tmp_path: Path) -> None:
-    extra = {"transport": {"type": OURS, "url": states.urls["up"], "spool": str(tmp_path / "s")}}
-    done = subprocess.run(
+def _check(airflow: Airflow, extra: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [str(python_of(airflow.version)), "-m", "headwater", "airflow", "check"],
         env=airflow.environment(
             AIRFLOW__OPENLINEAGE__CONFIG_CONN_ID="lineage",
@@ -253,5 +252,15 @@ def test_check_asks_airflow_itself(airflow: Airflow, states: States, tmp_path: P
         check=False,
         timeout=300,
     )
+
+
+def test_check_asks_airflow_itself(airflow: Airflow, states: States, tmp_path: Path) -> None:
+    done = _check(
+        airflow, {"transport": {"type": OURS, "url": states.urls["up"], "spool": str(tmp_path / "s")}}
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "took a test event" in done.stdout
+    bad = {"transport": {"type": OURS, "url": states.urls["up"], "timeoutt": 3}}
+    done = _check(airflow, bad)
+    assert done.returncode == 2, done.stderr[-3000:]
+    assert "timeoutt" in done.stderr

@@ -59,7 +59,6 @@ def run_check(
       headwater airflow check --transport '{"type": "headwater.airflow.Transport", "url": "http://lineage:5000"}'
     """
     door = _door()
-    door.refuse_old()
     table, origin = (_given(transport), "--transport") if transport else door.configured()
     ours = door.of_ours(table)
     if not ours:

@@ -133,10 +133,9 @@ def _airflow() -> Iterator[Finding]:
     try:
         from headwater import airflow
 
-        airflow.refuse_old()
         table, origin = airflow.configured(os.environ)
         for each in airflow.of_ours(table):
-            airflow.Transport(airflow.TransportConfig.from_dict(each)).close()
+            airflow.opened(each).close()
     except ModuleNotFoundError:
         yield Finding("airflow", "missing", "pip install 'headwater[airflow]'")
     except HeadwaterError as fault:

@@ -56,8 +56,8 @@ TRANSPORTS: plugins.Table = {
     "https": ("headwater.transport.http:HttpTransport", None),
     "kafka": ("headwater.transport.kafka:KafkaTransport", "kafka"),
     "s3": ("headwater.transport.objects:ObjectTransport", "s3"),
-    "gs": ("headwater.transport.objects:ObjectTransport", "gcs"),
-    "abfss": ("headwater.transport.objects:ObjectTransport", "azure"),
+    "gs": ("headwater.transport.objects:ObjectTransport", "s3"),
+    "abfss": ("headwater.transport.objects:ObjectTransport", "s3"),
     "fanout": ("headwater.transport.fanout:FanoutTransport", None),
     "spool": ("headwater.transport.spool:SpoolTransport", None),
 }

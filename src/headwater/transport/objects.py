@@ -26,7 +26,8 @@ _FAULTS = (
     ("azure.core.exceptions", "AzureError"),
 )
 """What the libraries behind fsspec raise besides OSError; no common class is theirs."""
-_EXTRAS = {"s3": "s3", "gs": "gcs", "abfss": "azure"}
+_LIBRARIES = {"gs": "gcsfs", "abfss": "adlfs"}
+"""What fsspec needs for the others; s3fs comes with our extra."""
 
 
 class ObjectTransport:
@@ -97,7 +98,9 @@ class ObjectTransport:
             try:
                 made = fsspec.filesystem(self._scheme, **self._options)
             except ImportError:
-                raise NotInstalled(f"transport {self._scheme!r}", _EXTRAS.get(self._scheme, "s3")) from None
+                if library := _LIBRARIES.get(self._scheme):
+                    raise ConfigError(f"transport {self._scheme!r} needs: pip install {library}") from None
+                raise NotInstalled(f"transport {self._scheme!r}", "s3") from None
             except (TypeError, ValueError) as fault:
                 raise ConfigError(f"storage_options: {fault}") from None
             system = self._systems.setdefault(os.getpid(), made)
