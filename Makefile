@@ -14,8 +14,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
-BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/graph.py bench/transport.py bench/spark_overhead.py bench/pipeline.py)))
-LIVE := live-backend live-spark live-pipeline
+BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/graph.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py)))
+LIVE := live-backend live-spark live-pipeline live-airflow
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
@@ -23,6 +23,11 @@ SPARK_3.5 := 'pyspark==3.5.*' 'numpy<2' 'pyarrow<18' 'pandas<2.3' setuptools
 SPARK_4.0 := 'pyspark==4.0.*' 'pyarrow<24' 'pandas<3'
 SPARK_4.3 := 'pyspark==4.3.*' 'pyarrow>=18' 'pandas<3'
 SPARK_TESTS := pytest hypothesis jsonschema rfc3339-validator 'sqlglot==30.12.0'
+# each Airflow with its own SQLAlchemy, never in .venv
+AIRFLOWS := 3 2.11
+AIRFLOW_3 := 'apache-airflow==3.3.*'
+AIRFLOW_2.11 := 'apache-airflow==2.11.*' 'sqlalchemy<2'
+AIRFLOW_ALL := 'apache-airflow-providers-openlineage>=2.20,<3' apache-airflow-providers-standard
 CODE := src tests bench scripts
 
 .PHONY: help setup check test smoke live live-jars $(LIVE) bench demo docs lock dist clean
@@ -92,6 +97,22 @@ live-pipeline: live-jars ## the pipeline at scale 1: twenty kills over files and
 	@( command -v java >/dev/null || { echo "needs Java; get it with: apt install openjdk-17-jre-headless"; exit 1; }; \
 	   $(UV) venv --quiet --no-project --allow-existing --python $(BIN)/python $(@D) && VIRTUAL_ENV="$(CURDIR)/$(@D)" \
 	   $(UV) pip install --quiet $(SPARK_$*) $(SPARK_TESTS) --editable . ) >$(@D)/.log 2>&1 \
+	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
+	        mv $@.why $@; touch -d @0 $@; }
+
+live-airflow: $(READY) $(AIRFLOWS:%=.venvs/airflow-%/.ready) ## a DAG on Airflow 3 and 2.11, each in an environment of its own, against servers in every state
+	@for version in $(AIRFLOWS); do \
+		if ! test -x .venvs/airflow-$$version/bin/python; then \
+			echo "Airflow $$version skipped: $$(cat .venvs/airflow-$$version/.ready)"; \
+			test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; \
+		fi; \
+	done
+	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/live_airflow
+
+.venvs/airflow-%/.ready: pyproject.toml | $(READY)
+	@rm -rf $(@D) && mkdir -p $(@D) && echo "setting up $(@D)"
+	@( $(UV) venv --quiet --no-project --allow-existing --python $(BIN)/python $(@D) && VIRTUAL_ENV="$(CURDIR)/$(@D)" \
+	   $(UV) pip install --quiet $(AIRFLOW_$*) $(AIRFLOW_ALL) --editable '.[airflow]' ) >$(@D)/.log 2>&1 \
 	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
 	        mv $@.why $@; touch -d @0 $@; }
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from openlineage import SHARED
+from openlineage_schemas import SHARED
 
 ROOT = Path(__file__).parents[1]
 # read once, here: each test gets an environment without them

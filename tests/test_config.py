@@ -565,17 +565,98 @@ def test_an_empty_file_says_nothing(world: World) -> None:
     assert world.load().transport is None
 
 
+OAUTH2 = {"type": "oauth2", "clientId": "i", "clientSecret": "s", "tokenEndpoint": "http://t"}
+
+
+@pytest.mark.parametrize(
+    ("table", "url", "options"),
+    [
+        (
+            {"type": "composite", "transports": [{"type": "console"}, {"type": "http", "url": "http://h"}]},
+            "fanout:",
+            {"to": [{"url": "console:"}, {"url": "http://h"}], "policy": "best_effort"},
+        ),
+        (
+            {
+                "type": "composite",
+                "continue_on_failure": False,
+                "transports": {
+                    "a": {"type": "kafka", "topic": "t", "config": {"bootstrap.servers": "b:1", "acks": 1}},
+                    "b": {"type": "http", "url": "http://h", "name": "b", "priority": 3},
+                },
+            },
+            "fanout:",
+            {"to": [{"url": "kafka://b:1/t", "config": {"acks": 1}}, {"url": "http://h"}], "policy": "required"},
+        ),
+        ({"type": "composite", "transports": [{"type": "console"}, {"type": "noop"}]}, "console:", {}),
+        (
+            {"type": "http", "url": "http://h", "auth": OAUTH2},
+            "http://h",
+            {
+                "auth": {
+                    "type": "oauth",
+                    "token_url": "http://t",
+                    "client_id": "i",
+                    "client_secret": "s",
+                    "method": "basic",
+                }
+            },
+        ),
+        (
+            {
+                "type": "http",
+                "url": "http://h",
+                "sslContext": {"caCertPath": "/ca", "clientCertPath": "/c", "clientKeyPath": "/k"},
+                "retry": {"total": 2, "backoff_factor": 1},
+                "compression": "gzip",
+            },
+            "http://h",
+            {"verify": "/ca", "client_cert": "/c", "client_key": "/k", "retries": 2, "compression": "gzip"},
+        ),
+        ({"type": "file", "log_file_path": "s3a://b/e", "storage_options": {"key": "k"}}, "s3://b/e", {"storage_options": {"key": "k"}}),
+        (
+            {"type": "correlator", "url": "http://h", "api_key": "${KEY}", "timeout": 30, "verify_ssl": False},
+            "http://h",
+            {"api_key": "k", "timeout": 30, "verify": False, "profile": "correlator"},
+        ),
+        (
+            {"type": "headwater.airflow.Transport", "url": "http://${HOST:-h}", "profile": "single"},
+            "http://h",
+            {"profile": "single"},
+        ),
+    ],
+)  # fmt: skip
+def test_transports_of_the_openlineage_client_in_our_words(
+    world: World, table: dict[str, Any], url: str, options: dict[str, Any]
+) -> None:
+    world.environ["KEY"] = "k"
+    world.yml(json.dumps({"transport": table}))
+    settings = world.load()
+    assert (settings.transport, dict(settings.rooms.get("transport", {}))) == (url, options)
+    assert "'k'" not in repr(settings)  # in no list or table is a key shown
+
+
 @pytest.mark.parametrize(
     ("yml", "message"),
     [
         (
-            {"transport": {"type": "composite", "transports": [{"type": "console"}, {"type": "noop"}]}},
-            "transport.type: composite names several",
+            {"transport": {"type": "composite", "transports": [], "continue_on_success": False}},
+            "transport.continue_on_success: Headwater sends to all of them",
+        ),
+        ({"transport": {"type": "composite"}}, "transport.transports: is missing"),
+        (
+            {"transport": {"type": "composite", "transports": [{"type": "datadog"}]}},
+            "transport.type: datadog is not offered",
         ),
         (
             {"transport": {"type": "transform", "transport": {}}},
-            "transport.type: unknown transport 'transform'",
+            "transport.type: transform is not offered: Headwater sends events as they are",
         ),
+        (
+            {"transport": {"type": "correlator", "url": "http://h", "api_key": "${NOT_SET_ANYWHERE}"}},
+            "transport.api_key: ${NOT_SET_ANYWHERE} is not set",
+        ),
+        ({"transport": {"type": "correlator"}}, "transport.url: is missing"),
         (
             {"transport": {"type": "htp", "url": "http://h"}},
             "transport.type: unknown transport 'htp': did you mean 'http'",
@@ -588,8 +669,8 @@ def test_an_empty_file_says_nothing(world: World) -> None:
             "transport.timeoutt: Headwater's http has nothing like it",
         ),
         (
-            {"transport": {"type": "http", "url": "http://h", "auth": {"type": "oauth2"}}},
-            "transport.auth.type: 'oauth2' is not offered",
+            {"transport": {"type": "http", "url": "http://h", "auth": {"type": "jwt", "apiKey": "k"}}},
+            "transport.auth.type: 'jwt' is not offered",
         ),
         (
             {"transport": {"type": "http", "url": "http://h", "auth": "key"}},
@@ -600,8 +681,8 @@ def test_an_empty_file_says_nothing(world: World) -> None:
             "transport.append: Headwater appends",
         ),
         (
-            {"transport": {"type": "file", "log_file_path": "s3://b/e"}},
-            "transport.log_file_path: s3:// is no file",
+            {"transport": {"type": "file", "log_file_path": "ftp://b/e"}},
+            "transport.log_file_path: ftp:// is not offered",
         ),
         ({"transport": {"type": "file"}}, "transport.log_file_path: is missing"),
         ({"transport": {"type": "kafka", "topic": "t"}}, "transport.config: `bootstrap.servers` is missing"),

@@ -19,6 +19,7 @@ from headwater import config, emitter
 from headwater.emitter import Emitter, Stats
 from headwater.errors import ConfigError, EventError, TransportError
 from headwater.event import parse
+from headwater.transport import _host
 from headwater.transport.memory import MemoryTransport
 
 EVENT = {"eventTime": "2026-01-01T00:00:00Z", "job": {"namespace": "shop", "name": "orders"}}
@@ -42,7 +43,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(emitter, "_DEFAULTS", {})
-    monkeypatch.setattr(emitter, "_SAID", [])
+    monkeypatch.setattr(_host, "_SAID", [])
     yield
     emitter._close()
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headwater.errors import EventError, TooLarge
 from headwater.event import Event, Limits, encode, facet, make, micros, of, parse, run_uuid, split
-from openlineage import assert_openlineage
+from openlineage_schemas import assert_openlineage
 from streams import events
 
 TIME = "2026-01-01T00:00:00Z"

@@ -69,7 +69,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "backlog",
         "wills",
         "drainer",
-        "detached report",
+        "detached report news",
     ),
     "cli": ("graph", "*"),  # `graph` is the view that others print with
 }

@@ -90,6 +90,24 @@ def loaded(conf: dict[str, str], arguments: dict[str, Any] | None = None, **envi
             "kafka://b:9092/lineage",
             {},
         ),
+        (  # as Airflow's provider hands a composite on, the key as its header
+            {
+                f"{OL}transport.type": "composite",
+                f"{OL}transport.continueOnFailure": "False",
+                f"{OL}transport.transports.a.type": "http",
+                f"{OL}transport.transports.a.url": "http://a",
+                f"{OL}transport.transports.a.timeoutInMillis": "5000",
+                f"{OL}transport.transports.a.auth.type": "api_key",
+                f"{OL}transport.transports.a.auth.apiKey": "Bearer k",
+                f"{OL}transport.transports.b.url": "http://b",
+                f"{OL}transport.transports.b.type": "http",
+            },
+            "fanout:",
+            {
+                "to": [{"url": "http://a", "timeout": 5.0, "api_key": "k"}, {"url": "http://b"}],
+                "policy": "required",
+            },
+        ),
         ({f"{OL}host": "http://h:1", f"{OL}version": "1"}, "http://h:1", {"endpoint": "api/v1/lineage"}),
         ({f"{OL}host": "h:1"}, "http://h:1", {"endpoint": "api/v1/lineage"}),
     ],
@@ -167,6 +185,23 @@ def test_parents_and_roots() -> None:
     assert said.root
     assert said.parent.told("mine") == {"run": RUN, "namespace": "airflow", "name": "dag.task"}
     assert said.root.told("mine") == {"run": ROOT, "namespace": "mine", "name": "dag"}
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_task_of_airflow_is_the_parent_unless_another_is_given(
+    monkeypatch: pytest.MonkeyPatch, given: bool
+) -> None:
+    monkeypatch.setenv("OPENLINEAGE_PARENT_ID", f"airflow/dag.task/{RUN}")
+    monkeypatch.setenv("OPENLINEAGE_ROOT_PARENT_ID", f"airflow/dag/{ROOT}")
+    conf = {f"{OL}parentRunId": ROOT, f"{OL}parentJobName": "mine"} if given else {}
+    spark = SimpleNamespace(version="4.1.0", conf={})
+    context = SimpleNamespace(appName="app", startTime=0)
+    state = door._state(spark, context, conf, loaded(conf), read(conf))
+    if given:
+        assert (state.parent, state.root) == ({"run": ROOT, "namespace": "default", "name": "mine"}, None)
+    else:
+        assert state.parent == {"run": RUN, "namespace": "airflow", "name": "dag.task"}
+        assert state.root == {"run": ROOT, "namespace": "airflow", "name": "dag"}
 
 
 def test_a_context_goes_before_the_separate_keys() -> None:

@@ -38,6 +38,8 @@ COMMANDS = {
     "headwater pipeline compact": "--sink --master --conf --json",
     "headwater pipeline export": "--sink --to --table --format --master --conf --json",
     "headwater pipeline status": "--sink --master --conf --json",
+    "headwater airflow": "--version",
+    "headwater airflow check": "--transport --json",
     "headwater store": "",
     "headwater store status": "--store --json",
     "headwater store migrate": "--store",

@@ -9,28 +9,18 @@ network goes through the spool first: a host waits for its disk, never for a ser
 from __future__ import annotations
 
 import atexit
-import logging
 import os
-import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import parse_qs, quote, urlsplit
 
 from headwater import config
-from headwater.errors import ConfigError
 from headwater.event import Event, encode, of
-from headwater.transport import KeepsWills, Transport, open_transport
-
-FALLBACK = "http://localhost:5000"
-SPOOLED = frozenset({"http", "https"})
-"""Transports that may make a host wait: they have the spool before them, unless they are told `direct`."""
+from headwater.transport import KeepsWills, Transport
+from headwater.transport._host import open_hosted
 
 Emittable: TypeAlias = Event | Mapping[str, Any] | bytes | str
-
-_log = logging.getLogger("headwater")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +47,7 @@ class Emitter:
         settings: config.Settings | None = None,
     ) -> None:
         self._settings = config.load() if settings is None else settings
-        self._transport = None if self._settings.disabled else _open(transport, self._settings)
+        self._transport = None if self._settings.disabled else open_hosted(transport, self._settings)
         self._stats = Stats()
         self._lock, self._pid = threading.Lock(), os.getpid()
 
@@ -148,69 +138,7 @@ def default() -> Emitter:
     return emitter
 
 
-def _open(transport: Transport | str | Mapping[str, Any] | None, settings: config.Settings) -> Transport:
-    if isinstance(transport, Transport):
-        return transport
-    if transport is None:
-        if settings.transport is None:
-            _say(
-                f"no transport is set: events go to {FALLBACK}; set HEADWATER_TRANSPORT to send them elsewhere"
-            )
-        transport = {"url": settings.transport or FALLBACK, **settings.rooms.get("transport", {})}
-    elif isinstance(transport, str):
-        transport = {"url": transport}
-    url = transport.get("url")
-    if settings.api_key and isinstance(url, str) and transport.get("type", "http") in ("http", "https"):
-        parts = urlsplit(url)
-        if parts.scheme in ("http", "https") and "api_key" not in {**parse_qs(parts.query), **transport}:
-            transport = {**transport, "api_key": settings.api_key}
-    return open_transport(_spooled(transport, settings))
-
-
-def _spooled(transport: Mapping[str, Any], settings: config.Settings) -> Mapping[str, Any]:
-    """The transport with the spool before it, where it is one that may make a host wait."""
-    url = str(transport.get("url", ""))
-    query = {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
-    direct = config.parse_bool({**query, **transport}.get("direct", False))
-    if transport.get("type", urlsplit(url).scheme) not in SPOOLED or direct or os.name != "posix":
-        return transport
-    options = config.options(settings, "spool")
-    return {"type": "spool", "url": f"spool://{quote(str(_spool_dir(settings)))}", "to": transport, **options}
-
-
-def _spool_dir(settings: config.Settings) -> Path:
-    """Where events wait: as set, else the user's state directory, else a temporary one."""
-    folder = settings.spool.absolute()
-    if settings.origins.get("spool") != "default" or _usable(folder):
-        return folder
-    spare = Path(tempfile.gettempdir()) / f"headwater-spool-{os.getuid()}"
-    if not _usable(spare) or spare.is_symlink() or spare.stat().st_uid != os.getuid():
-        raise ConfigError(
-            f"neither {folder} nor {spare} can be written: set HEADWATER_SPOOL to a directory that can"
-        )
-    _say(
-        f"{folder} cannot be written: events wait in {spare}, which may not outlive a restart; set HEADWATER_SPOOL"
-    )
-    return spare
-
-
-def _usable(folder: Path) -> bool:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK | os.X_OK)
-
-
-def _say(text: str) -> None:
-    """Once in a process."""
-    if text not in _SAID:
-        _SAID.append(text)
-        _log.warning("%s", text)
-
-
 _DEFAULTS: dict[int, Emitter] = {}  # by process id
-_SAID: list[str] = []
 
 
 @atexit.register

@@ -15,7 +15,6 @@ HeadwaterError
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 
 class HeadwaterError(Exception):
@@ -39,6 +38,8 @@ class UnknownName(ConfigError):
     """
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+        from difflib import get_close_matches  # only now: an import that every process would pay for
+
         names = sorted(known)
         near = get_close_matches(str(name), names, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""

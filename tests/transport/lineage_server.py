@@ -85,9 +85,9 @@ class _Quiet(ThreadingHTTPServer):
         pass  # a client that hangs up is part of the tests
 
 
-def running(context: ssl.SSLContext | None = None) -> Iterator[Server]:
+def running(context: ssl.SSLContext | None = None, port: int = 0) -> Iterator[Server]:
     told = Server()
-    http = _Quiet(("127.0.0.1", 0), type("Handler", (_Handler,), {"told": told}))
+    http = _Quiet(("127.0.0.1", port), type("Handler", (_Handler,), {"told": told}))
     if context:
         http.socket = context.wrap_socket(http.socket, server_side=True)
     told.url = f"{'https' if context else 'http'}://localhost:{http.server_port}"

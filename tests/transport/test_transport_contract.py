@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 from lineage_server import Server, running
+from object_store import Bucket
 
 from headwater.errors import ConfigError, TransportError
 from headwater.transport import TRANSPORTS, Transport, open_transport
+from kafka_broker import Broker
 
 
 @dataclass
@@ -87,7 +89,45 @@ def _spool(request: pytest.FixtureRequest) -> Iterator[Place]:
     )
 
 
+def _kafka(request: pytest.FixtureRequest) -> Iterator[Place]:
+    broker: Broker = request.getfixturevalue("broker")
+    topic = broker.topic(partitions=1)  # order is kept in a partition
+    yield Place(f"kafka://{broker.servers}/{topic}", lambda _: [r.event for r in broker.read(topic)])
+
+
+def _s3(request: pytest.FixtureRequest) -> Iterator[Place]:
+    bucket: Bucket = request.getfixturevalue("bucket")
+    yield Place(f"{bucket.url}/events", lambda _: bucket.events(), {"storage_options": bucket.options})
+
+
+def _in_memory(scheme: str) -> Callable[[pytest.FixtureRequest], Iterator[Place]]:
+    """fsspec's own memory in the place of a cloud that no test can reach."""
+
+    def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+        fsspec = request.getfixturevalue("fsspec_memory")(scheme)
+        url = {"gs": "gs://bucket/events", "abfss": "abfss://box@account.dfs.core.windows.net/events"}[scheme]
+        yield Place(url, lambda _: fsspec.events())
+
+    return place
+
+
+def _fanout(request: pytest.FixtureRequest) -> Iterator[Place]:
+    files = [request.getfixturevalue("tmp_path") / name for name in ("a.jsonl", "b.jsonl")]
+
+    def arrived(_: Transport) -> list[Any]:
+        read = [file.read_bytes().splitlines() if file.exists() else [] for file in files]
+        assert sorted(read[0]) == sorted(read[1])  # threads may pass each other on the way
+        return [json.loads(line) for line in read[0]]
+
+    yield Place("fanout:", arrived, {"to": [file.as_uri() for file in files]})
+
+
 PLACES = {
+    "kafka": _kafka,
+    "s3": _s3,
+    "gs": _in_memory("gs"),
+    "abfss": _in_memory("abfss"),
+    "fanout": _fanout,
     "spool": _spool,
     "memory": _memory,
     "console": _console,

@@ -22,6 +22,7 @@ COMMANDS = (
     "graph",
     "spool",
     "pipeline",
+    "airflow",
     "store",
     "aliases",
     "config",

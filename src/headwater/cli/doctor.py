@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sqlite3
@@ -43,7 +44,7 @@ class Finding(NamedTuple):
     detail: str
 
 
-_EXTRAS = {"server": "litestar"}
+_EXTRAS = {"server": "litestar", "airflow": "openlineage-python", "kafka": "confluent-kafka", "s3": "s3fs"}
 
 
 def run(store: StoreOption = None, as_json: JsonOption = False) -> None:
@@ -83,6 +84,7 @@ def examine(store: str | None) -> Iterator[Finding]:
         yield Finding("settings", "missing", f"{stray} is set, but is no setting of Headwater")
     yield _store(settings)
     yield from _spool(settings)
+    yield from _airflow()
     if settings.url:
         yield _server(settings.url)
 
@@ -122,6 +124,24 @@ def _spool(settings: config.Settings) -> Iterator[Finding]:
         yield Finding(
             "spool", "broken" if model["drainer"].get("fault") or model["dead"]["events"] else "ok", told
         )
+
+
+def _airflow() -> Iterator[Finding]:
+    """The transport that Airflow's variables name, where they do: opened, not asked."""
+    if not any(os.environ.get(f"AIRFLOW__OPENLINEAGE__{name}") for name in ("TRANSPORT", "CONFIG_PATH")):
+        return
+    try:
+        from headwater import airflow
+
+        table, origin = airflow.configured(os.environ)
+        for each in airflow.of_ours(table):
+            airflow.opened(each).close()
+    except ModuleNotFoundError:
+        yield Finding("airflow", "missing", "pip install 'headwater[airflow]'")
+    except HeadwaterError as fault:
+        yield Finding("airflow", "broken", str(fault))
+    else:
+        yield Finding("airflow", "ok", f"{origin} can be used; `headwater airflow check` sends a test event")
 
 
 def _server(url: str) -> Finding:

@@ -21,7 +21,9 @@ from typing import Any, get_type_hints
 import msgspec
 
 from headwater.config import _table, openlineage
+from headwater.config._expand import expand
 from headwater.config._files import find, home_dir, label, read, user_dir
+from headwater.config._shown import shown
 from headwater.config._table import ROOMS, SETTINGS, Room, Setting, parse_bool, parse_text
 from headwater.errors import ConfigError, UnknownName
 
@@ -37,6 +39,7 @@ __all__ = [
     "check_rooms",
     "describe",
     "document",
+    "expand",
     "layer",
     "load",
     "options",
@@ -51,7 +54,6 @@ ARGUMENT, DEFAULT = "argument", "default"
 
 _CORE = {setting.name: setting for setting in SETTINGS}
 _OWN_URL = ("store", "transport")  # options of these belong to the url they are written with
-_SECRET = re.compile(r"key|token|secret|passw|auth|credential|headers", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -103,7 +105,7 @@ def load(
     places = (cwd / "openlineage.yml", home / ".openlineage" / "openlineage.yml")
     # a file of another tool is not even opened when it has no say
     if not _named(layers) and (theirs := find(environ, "OPENLINEAGE_CONFIG", cwd, places)):
-        layers.append(_translate(lambda: read(theirs, problems), label(theirs, cwd), cwd, problems))
+        layers.append(_translate(lambda: read(theirs, problems), label(theirs, cwd), cwd, problems, environ))
     strays = tuple(
         sorted(n for n in environ if n.startswith("HEADWATER_") and "__" not in n and n not in _env_names())
     )
@@ -192,7 +194,7 @@ def check_file(path: Path) -> list[str]:
     problems: list[str] = []
     values = read(path, problems)
     if path.suffix in (".yml", ".yaml"):
-        made = _translate(lambda: values, path.name, Path.cwd(), problems)
+        made = _translate(lambda: values, path.name, Path.cwd(), problems, os.environ)
     else:
         made = layer(values, path.name, problems)
     settings = _resolve([made], Path(), (), problems)
@@ -204,7 +206,7 @@ def describe(settings: Settings) -> list[dict[str, Any]]:
     rows = [
         {
             "name": s.name,
-            "value": _shown(s.name, getattr(settings, s.name), s.secret),
+            "value": shown(s.name, getattr(settings, s.name), s.secret),
             "origin": settings.origins.get(s.name, DEFAULT),
             "help": s.help,
         }
@@ -216,7 +218,7 @@ def describe(settings: Settings) -> list[dict[str, Any]]:
             rows.append(
                 {
                     "name": key,
-                    "value": _shown(option, value),
+                    "value": shown(option, value),
                     "origin": settings.origins.get(key, DEFAULT),
                     "help": ROOMS[room].help,
                 }
@@ -354,12 +356,21 @@ def _openlineage_env(environ: Mapping[str, str], cwd: Path, problems: list[str],
     if not wanted:
         return out
     origin = "OPENLINEAGE__…" if any(n.startswith("OPENLINEAGE__") for n in environ) else "OPENLINEAGE_URL"
-    return {**_translate(lambda: openlineage.from_environment(environ), origin, cwd, problems), **out}
+    return {
+        **_translate(lambda: openlineage.from_environment(environ), origin, cwd, problems, environ),
+        **out,
+    }
 
 
-def _translate(given: Callable[[], Mapping[str, Any]], origin: str, cwd: Path, problems: list[str]) -> Layer:
+def _translate(
+    given: Callable[[], Mapping[str, Any]],
+    origin: str,
+    cwd: Path,
+    problems: list[str],
+    environ: Mapping[str, str],
+) -> Layer:
     try:
-        made = openlineage.translate(given(), cwd)
+        made = openlineage.translate(given(), cwd, environ)
     except ConfigError as fault:
         problems.append(
             f"{origin}: {fault}; a `transport` in headwater.toml or HEADWATER_TRANSPORT takes its place"
@@ -381,17 +392,6 @@ def _env_names() -> set[str]:
 
 def _named(layers: Iterable[Layer]) -> bool:
     return any("transport" in values for values in layers)
-
-
-def _shown(name: str, value: Any, secret: bool = False) -> Any:
-    if value is not None and (secret or _SECRET.search(name)):
-        return "***"
-    if isinstance(value, Mapping):
-        return {key: _shown(str(key), inner) for key, inner in value.items()}
-    if isinstance(value, str):
-        bare = re.sub(r"(?<=//)[^/?#\s]*@", "***@", value)
-        return re.sub(r"([?&]([^=&]+)=)[^&]*", lambda m: m[1] + "***" if _SECRET.search(m[2]) else m[0], bare)
-    return str(value) if isinstance(value, Path) else value
 
 
 def _raise(problems: list[str]) -> None:

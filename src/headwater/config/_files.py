@@ -11,8 +11,6 @@ from typing import Any
 
 from headwater.errors import ConfigError
 
-_toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-
 
 def find(environ: Mapping[str, str], variable: str, cwd: Path, places: tuple[Path, ...]) -> Path | None:
     """The file a variable names, else the first of the places that has one."""
@@ -29,7 +27,7 @@ def read(path: Path, problems: list[str]) -> Mapping[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix not in (".yml", ".yaml"):
-            return dict(_toml.loads(text))
+            return dict(import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(text))
         import yaml  # only for those who have such a file
 
         try:

@@ -12,12 +12,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from headwater.config._expand import expand
 from headwater.config._table import parse_bool, parse_text
 from headwater.errors import ConfigError, UnknownName
 
+OUR_TYPES = ("headwater.airflow.Transport", "headwater.transport.openlineage.HeadwaterTransport")
+"""Transports of ours by the dotted names that an OpenLineage client knows them by."""
+_SEVERAL = "composite"
 
-def translate(config: Mapping[str, Any], cwd: Path) -> dict[str, Any]:
-    """An `openlineage.yml` as flat settings of ours.
+
+def translate(
+    config: Mapping[str, Any], cwd: Path, environ: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """An `openlineage.yml` as flat settings of ours; where `environ` is given, `${VAR}` in values is replaced.
 
     >>> translate({"transport": {"type": "http", "url": "http://lineage:5000", "timeout": 3}}, Path())
     {'transport': 'http://lineage:5000', 'transport.timeout': 3}
@@ -25,7 +32,10 @@ def translate(config: Mapping[str, Any], cwd: Path) -> dict[str, Any]:
     for name in config:
         if name != "transport":  # filters or tags left out in silence would be wrong lineage
             raise ConfigError(f"{name}: Headwater has nothing like it")
-    return _transport(config["transport"], cwd) if config.get("transport") else {}
+    table = config.get("transport")
+    if table and environ is not None:
+        table = expand(table, environ, "transport")
+    return _transport(table, cwd) if table else {}
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -56,53 +66,159 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 def _transport(table: Any, cwd: Path) -> dict[str, Any]:
     if not isinstance(table, Mapping) or "type" not in table:
         raise ConfigError("transport: must be a table with a `type`")
-    options = dict(table)
+    options = {name: value for name, value in table.items() if name not in ("name", "priority")}
     kind = options.pop("type")
-    if kind == "composite":
-        members = options.get("transports") or ()
-        members = list(members.values() if isinstance(members, Mapping) else members)
-        if len(members) == 1:
-            return _transport(members[0], cwd)
-        raise ConfigError("transport.type: composite names several transports, Headwater sends to one")
+    if kind == _SEVERAL:
+        return _composite(options, cwd)
+    if kind in OUR_TYPES:
+        return _flat(ours(options))
+    if kind in REFUSED:
+        raise ConfigError(f"transport.type: {kind} is not offered: {REFUSED[kind]}")
     if kind not in TYPES:
-        raise ConfigError(f"transport.type: {UnknownName('transport', kind, TYPES)}")
+        raise ConfigError(f"transport.type: {UnknownName('transport', kind, {*TYPES, _SEVERAL})}")
     made = TYPES[kind](options, cwd)
     if options:
         raise ConfigError(f"transport.{next(iter(options))}: Headwater's {kind} has nothing like it")
     return {name: value for name, value in made.items() if value is not None}
 
 
+def ours(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as our transports take them; words of the OpenLineage client and of Correlator's plugin are understood.
+
+    >>> ours({"url": "http://lineage:5000", "verify_ssl": False, "auth": {"type": "api_key", "apiKey": "k"}})
+    {'url': 'http://lineage:5000', 'verify': False, 'api_key': 'k'}
+    """
+    out = dict(options)
+    for theirs, name in (("verify_ssl", "verify"), ("custom_headers", "headers")):
+        if theirs in out:
+            if name in out:
+                raise ConfigError(f"{theirs}: says what {name} says: leave one of them out")
+            out[name] = out.pop(theirs)
+    auth = out.get("auth")
+    if isinstance(auth, Mapping) and auth.get("type", "api_key") in ("api_key", "oauth2"):
+        out.pop("auth")
+        out.update(_auth(dict(auth)))
+    if out.get("api_key") == "":
+        out.pop("api_key")
+    return out
+
+
+def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
+    named = {"transport": table["url"]} if "url" in table else {}
+    return {**named, **{f"transport.{name}": value for name, value in table.items() if name != "url"}}
+
+
+def _composite(options: dict[str, Any], cwd: Path) -> dict[str, Any]:
+    """Several at once are a fanout: theirs fails when none took an event, or with the first that did not."""
+    members = options.pop("transports", None) or ()
+    members = list(members.values() if isinstance(members, Mapping) else members)
+    goes_on = parse_bool(options.pop("continue_on_failure", options.pop("continueOnFailure", True)))
+    if not parse_bool(options.pop("continue_on_success", True)):
+        raise ConfigError("transport.continue_on_success: Headwater sends to all of them; write `true`")
+    options.pop("sort_transports", None)  # all of them get it, whatever the order
+    if options:
+        raise ConfigError(f"transport.{next(iter(options))}: Headwater's composite has nothing like it")
+    made = [each for each in (_transport(member, cwd) for member in members) if "disabled" not in each]
+    if not members:
+        raise ConfigError("transport.transports: is missing")
+    if len(made) <= 1:
+        return made[0] if made else {"disabled": True}
+    policy = "best_effort" if goes_on else "required"
+    named = ({k.removeprefix("transport."): v for k, v in each.items() if k != "transport"} for each in made)
+    to = [{"url": each["transport"], **rest} for each, rest in zip(made, named, strict=True)]
+    return {"transport": "fanout:", "transport.to": to, "transport.policy": policy}
+
+
 def _http(options: dict[str, Any], cwd: Path) -> dict[str, Any]:
     auth, retry = options.pop("auth", None) or {}, options.pop("retry", None) or {}
-    for name, value in (("auth", auth), ("retry", retry)):
+    ssl = next((options.pop(n) for n in ("sslContext", "ssl_context", "sslcontext") if n in options), None)
+    for name, value in (("auth", auth), ("retry", retry), ("sslContext", ssl or {})):
         if not isinstance(value, Mapping):
             raise ConfigError(f"transport.{name}: must be a table")
-    if auth and auth.get("type", "api_key") != "api_key":
-        raise ConfigError(f"transport.auth.type: {auth['type']!r} is not offered; api_key is")
     made = {name: options.pop(name, None) for name in ("endpoint", "timeout", "verify", "compression")}
     if (millis := options.pop("timeoutInMillis", None)) is not None:  # as the Java client says it
         made["timeout"] = millis / 1000
     made["params"] = options.pop("urlParams", None)
     made["headers"] = {**options.pop("headers", {}), **options.pop("custom_headers", {})} or None
     made["retries"] = retry.get("total")  # how long to wait between them stays our own affair
-    made["api_key"] = next((auth[name] for name in ("api_key", "apiKey", "apikey") if name in auth), None)
+    made.update(_auth(dict(auth)))
+    for name, (wide, snake) in _SSL.items():
+        if (
+            given := (ssl or {}).get(wide, (ssl or {}).get(snake, (ssl or {}).get(wide.lower())))
+        ) is not None:
+            made[name] = given
     return {
         "transport": _needed(options, "url"),
         **{f"transport.{name}": value for name, value in made.items()},
     }
 
 
+_SSL = {
+    "verify": ("caCertPath", "ca_cert_path"),
+    "client_cert": ("clientCertPath", "client_cert_path"),
+    "client_key": ("clientKeyPath", "client_key_path"),
+}
+
+
+def _auth(auth: dict[str, Any]) -> dict[str, Any]:
+    """Who we are, in our words."""
+    if not auth:
+        return {}
+    kind = auth.get("type", "api_key")
+    if kind == "api_key":
+        key = next((auth[name] for name in ("api_key", "apiKey", "apikey") if auth.get(name)), None)
+        # Airflow's provider hands the header's value on where a key belongs
+        return {"api_key": str(key).removeprefix("Bearer ")} if key is not None else {}
+    if kind == "oauth2":
+        method = auth.get("clientAuthMethod", auth.get("client_auth_method", "client_secret_basic"))
+        table = {
+            "type": "oauth",
+            "token_url": auth.get("tokenEndpoint", auth.get("token_endpoint")),
+            "client_id": auth.get("clientId", auth.get("client_id")),
+            "client_secret": auth.get("clientSecret", auth.get("client_secret")),
+            "scope": auth.get("scope"),
+            "method": str(method).removeprefix("client_secret_"),
+        }
+        return {"auth": {name: value for name, value in table.items() if value is not None}}
+    raise ConfigError(f"transport.auth.type: {kind!r} is not offered; api_key and oauth2 are")
+
+
+def _correlator(options: dict[str, Any], cwd: Path) -> dict[str, Any]:
+    """As Correlator's plugin for Airflow writes it."""
+    known: dict[str, Any] = {
+        name: options.pop(name) for name in ("url", "api_key", "timeout", "verify_ssl") if name in options
+    }
+    if not isinstance(known.get("url"), str):
+        raise ConfigError("transport.url: is missing")
+    return {**_flat(ours(known)), "transport.profile": "correlator"}
+
+
 def _log_file(options: dict[str, Any], cwd: Path) -> dict[str, Any]:
     path = _needed(options, "log_file_path").removeprefix("file://")
-    if "://" in path:
-        raise ConfigError(f"transport.log_file_path: {path.split('://')[0]}:// is no file of this machine")
-    if not parse_bool(options.pop("append", True)):  # theirs then starts a file for each event
+    append = parse_bool(options.pop("append", True))
+    scheme = path.partition("://")[0] if "://" in path else ""
+    if scheme in BUCKETS:  # an object cannot be appended to: theirs and ours write one after another
+        url = BUCKETS[scheme] + path.removeprefix(scheme)
+        return {"transport": url, "transport.storage_options": options.pop("storage_options", None)}
+    if scheme:
+        raise ConfigError(
+            f"transport.log_file_path: {scheme}:// is not offered; {', '.join(BUCKETS)} and files are"
+        )
+    if not append:  # theirs then starts a file for each event
         raise ConfigError("transport.append: Headwater appends all events to one file; write `append: true`")
     return {"transport": f"file://{quote(os.path.abspath(cwd / path))}"}
 
 
+BUCKETS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfss", "abfss": "abfss"}
+"""Schemes that fsspec knows -> ours"""
+
+
 def _kafka(options: dict[str, Any], cwd: Path) -> dict[str, Any]:
-    config = dict(options.pop("config", None) or {})
+    config = options.pop("config", None) or {}
+    if not isinstance(config, Mapping):
+        raise ConfigError("transport.config: must be a table")
+    config = dict(config)
+    options.pop("flush", None)  # ours waits for the brokers, always
     brokers = config.pop("bootstrap.servers", None)
     if not brokers:
         raise ConfigError("transport.config: `bootstrap.servers` is missing")
@@ -120,11 +236,21 @@ def _noop(options: dict[str, Any], cwd: Path) -> dict[str, Any]:
 TYPES: Mapping[str, Callable[[dict[str, Any], Path], dict[str, Any]]] = {
     "http": _http,
     "async_http": _http,
+    "correlator": _correlator,
     "file": _log_file,
     "kafka": _kafka,
     "console": _console,
     "noop": _noop,
 }
+
+REFUSED = {
+    "transform": "Headwater sends events as they are; name the job's namespace where the event is made",
+    "msk-iam": "use kafka with SASL in `config`",
+    "amazon_datazone_api": "Headwater speaks OpenLineage's HTTP API, Kafka and files",
+    "datadog": "use http with its url and key",
+    "gcplineage": "Headwater speaks OpenLineage's HTTP API, Kafka and files",
+}
+"""Transports of the client that we have none for, and what to do instead."""
 
 
 def _needed(options: dict[str, Any], name: str) -> str:

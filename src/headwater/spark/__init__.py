@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from headwater import __version__, config, plugins
+from headwater.capture import parents
 from headwater.capture.spark import State
 from headwater.capture.spark.agents import listeners
 from headwater.capture.spark.extending import Extensions
@@ -189,6 +190,7 @@ def _state(
     run = said.run_id or _uuid7(int(context.startTime))
     version = str(spark.version)
     shown = {key: str(value) for key, value in scrub_mapping(conf).items()}
+    above = None if said.parent else parents.find()  # a task of Airflow, say
     return State(
         settings.namespace,
         name,
@@ -196,8 +198,12 @@ def _state(
         version=version,
         extensions=Extensions(Context(settings.namespace, name, run, version, shown)),
         conf={key: str(value) for key, value in scrub_mapping(kept).items()},
-        parent=said.parent.told(settings.namespace) if said.parent else None,
-        root=said.root.told(settings.namespace) if said.root else None,
+        parent=said.parent.told(settings.namespace)
+        if said.parent
+        else above.parent.told()
+        if above
+        else None,
+        root=said.root.told(settings.namespace) if said.root else above.root.told() if above else None,
         settings=said,
     )
 

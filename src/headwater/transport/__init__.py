@@ -1,4 +1,4 @@
-"""transport: encoded events -> wire: memory, console, file, http, or a spool in front of them; opened by url or mapping.
+"""transport: encoded events -> wire: http, kafka, buckets, files, several of them, a spool before them; opened by url or mapping.
 
 To add one: write transport/<name>.py with a class that keeps the Protocol below, add one line to TRANSPORTS,
 give it a fixture in tests/transport/test_transport_contract.py and a heading in docs/transports.md; the contract and
@@ -54,6 +54,11 @@ TRANSPORTS: plugins.Table = {
     "file": ("headwater.transport.file:FileTransport", None),
     "http": ("headwater.transport.http:HttpTransport", None),
     "https": ("headwater.transport.http:HttpTransport", None),
+    "kafka": ("headwater.transport.kafka:KafkaTransport", "kafka"),
+    "s3": ("headwater.transport.objects:ObjectTransport", "s3"),
+    "gs": ("headwater.transport.objects:ObjectTransport", "s3"),
+    "abfss": ("headwater.transport.objects:ObjectTransport", "s3"),
+    "fanout": ("headwater.transport.fanout:FanoutTransport", None),
     "spool": ("headwater.transport.spool:SpoolTransport", None),
 }
 

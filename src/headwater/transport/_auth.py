@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import ssl
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus
 
 from headwater import plugins
 from headwater.errors import ConfigError, TransportError
@@ -46,15 +48,25 @@ class OAuth(Authorization):
     """A token for client credentials, fetched when one is needed."""
 
     def __init__(
-        self, *, token_url: str, client_id: str, client_secret: str, scope: str | None = None
+        self,
+        *,
+        token_url: str,
+        client_id: str,
+        client_secret: str,
+        scope: str | None = None,
+        method: str = "post",
     ) -> None:
         super().__init__()
+        if method not in ("post", "basic"):
+            raise ConfigError(f"auth.method: {method!r} is neither 'post' nor 'basic'")
         self._url, self._secret = token_url, client_secret
-        self._form = {
-            "grant_type": "client_credentials",
-            "client_id": client_id,
-            "client_secret": client_secret,
-        }
+        self._form = {"grant_type": "client_credentials"}
+        self._basic: dict[str, str] = {}
+        if method == "basic":
+            pair = f"{quote_plus(client_id)}:{quote_plus(client_secret)}"
+            self._basic = {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+        else:
+            self._form |= {"client_id": client_id, "client_secret": client_secret}
         if scope:
             self._form["scope"] = scope
         self._token, self._until = "", 0.0
@@ -62,7 +74,7 @@ class OAuth(Authorization):
     def current(self, client: httpx.Client) -> dict[str, str]:
         """The token, fetched anew when it nears its end."""
         if not self._token or monotonic() > self._until:
-            answer = client.post(self._url, data=self._form)
+            answer = client.post(self._url, data=self._form, headers=self._basic)
             told = answer.json() if answer.is_success else {}
             if not isinstance(told, dict) or not told.get("access_token"):
                 code = answer.status_code

@@ -17,7 +17,7 @@ from replaying import RECORDS, records
 from sessions import Session
 
 import headwater.spark
-from openlineage import SHARED, assert_openlineage
+from openlineage_schemas import SHARED, assert_openlineage
 
 # pyspark leaves sockets to the collector, and older ones use what newer Pythons warn of
 pytestmark = [

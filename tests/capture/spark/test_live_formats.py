@@ -20,7 +20,7 @@ from formats import FORMATS
 from programs import Program
 
 import services
-from openlineage import SHARED, assert_openlineage
+from openlineage_schemas import SHARED, assert_openlineage
 
 NEEDS = {
     "iceberg": ("spark", "rest", "postgres", "metastore"),

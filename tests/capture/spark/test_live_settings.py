@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from checking import ends
 
-from openlineage import assert_openlineage
+from openlineage_schemas import assert_openlineage
 
 PROGRAM = """
 import os, sys

@@ -17,7 +17,7 @@ from replaying import RECORDED, RECORDS, ROOT, VERSIONS, records, replay, state
 
 from headwater.capture.spark import State, interpret
 from headwater.event import of
-from openlineage import assert_openlineage
+from openlineage_schemas import assert_openlineage
 
 IDS = [f"{version}-{name}" for version, name in RECORDED]
 NEWEST = VERSIONS[-1]

@@ -15,7 +15,7 @@ from headwater.capture.spark.settings import read
 from headwater.capture.spark.trimming import DatasetNames
 from headwater.errors import ConfigError
 from headwater.naming import Identity
-from openlineage import assert_openlineage
+from openlineage_schemas import assert_openlineage
 
 NEWEST = VERSIONS[-1]
 OL = "spark.openlineage."

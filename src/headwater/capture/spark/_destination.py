@@ -96,9 +96,13 @@ def _transport(theirs: Mapping[str, str], place: Mapping[str, Any]) -> tuple[dic
 def _table(flat: Mapping[str, str]) -> dict[str, Any]:
     """The keys of the Java client in the words of the Python one."""
     table: dict[str, Any] = {"type": "http"} if "url" in flat else {}
+    members: dict[str, dict[str, str]] = {}  # of a composite, as Airflow's provider hands one on
     for key, text in flat.items():
         room, dot, rest = key.partition(".")
-        if dot and room in ("auth", "headers", "properties", "urlParams"):
+        if room == "transports" and "." in rest:
+            name, _, option = rest.partition(".")
+            members.setdefault(name, {})[option] = text
+        elif dot and room in ("auth", "headers", "properties", "urlParams"):
             table.setdefault({"properties": "config"}.get(room, room), {})[rest] = text
         elif key == "timeoutInMillis":
             if not text.isdecimal():
@@ -107,6 +111,8 @@ def _table(flat: Mapping[str, str]) -> dict[str, Any]:
         else:
             table[{"location": "log_file_path", "topicName": "topic"}.get(key, key)] = text
     table.pop("messageKey", None)  # ours is the run, always
+    if members:
+        table["transports"] = {name: _table(inner) for name, inner in members.items()}
     return table
 
 

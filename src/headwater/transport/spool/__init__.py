@@ -145,11 +145,17 @@ class SpoolTransport:
                 if self._fsync != "never":
                     own.segment.sync()
                 own.segment.seal()
-        if own is not None and self._drain == "inline":
-            with drainer.locked(self._place) as mine:
-                if mine:
-                    inline = drainer.Drainer(self._place, patience=0.0, timeout=max(0.001, self._budget))
-                    inline.run(budget=self._budget)
+        if own is not None:
+            self.deliver()
+
+    def deliver(self) -> None:
+        """Where draining is inline, deliver now, for as long as the budget lasts; for hosts that never close."""
+        if self._drain != "inline":
+            return
+        with drainer.locked(self._place) as mine:
+            if mine:
+                inline = drainer.Drainer(self._place, patience=0.0, timeout=max(0.001, self._budget))
+                inline.run(budget=self._budget)
 
     def _append(self, own: _Own, events: Sequence[bytes]) -> None:
         if own.written >= min(_MEASURED, self._max_bytes // 4):

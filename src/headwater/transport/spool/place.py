@@ -153,7 +153,16 @@ def _name(to: Mapping[str, Any]) -> str:
     parts = urlsplit(str(to.get(TO, "")))
     user, _, host = parts.netloc.rpartition("@")
     bare = urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{host}", query="", fragment=""))
-    kept = {name: to[name] for name in sorted(to) if name != TO and not _CREDENTIALS.search(name)}
+    kept = _identifying({name: value for name, value in to.items() if name != TO})
     digest = blake2b(bare.encode() + msgspec.json.encode(kept), digest_size=6).hexdigest()
     readable = re.sub(r"[^A-Za-z0-9]+", "-", host or parts.path).strip("-")[:40]
     return f"{readable or parts.scheme}-{digest}"
+
+
+def _identifying(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells destinations apart; in tables of options too, as a password of Kafka's stands in one."""
+    return {
+        name: _identifying(options[name]) if isinstance(options[name], Mapping) else options[name]
+        for name in sorted(options)
+        if not _CREDENTIALS.search(name)
+    }

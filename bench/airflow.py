@@ -1,0 +1,81 @@
+"""airflow: a DAG of many tasks in a real Airflow -> what an event costs its task with our transport, beside the console's.
+
+    python bench/airflow.py [--full] [--versions 3 2.11]
+
+Needs the environments that `make live-airflow` makes. One run of `airflow dags test` per version; every event is timed
+with both, in the process that Airflow makes for it: import, making the transport, emit. Seven states of a server take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:] = [
+    each for each in sys.path if Path(each or ".").resolve() != ROOT / "bench"
+]  # this file is no Airflow
+sys.path += [str(ROOT / "tests" / "live_airflow"), str(ROOT / "tests" / "transport")]
+
+from airflow_stack import STATES, VERSIONS, Airflow, python_of, states  # noqa: E402
+
+
+def measure(version: str, tasks: int, folder: Path) -> list[dict[str, float | str]]:
+    """Every event of one run, timed."""
+    results = folder / "results.jsonl"
+    airflow = Airflow(version, folder, ROOT / "bench" / "timed" / "dags")
+    airflow.migrate()
+    with states() as servers:
+        tables = {
+            state: {"url": servers.urls[state], "spool": {"dir": str(folder / "spools" / state), "linger": 1}}
+            for state in STATES
+        }
+        table = {"type": "airflow_timing.Timed", "states": tables, "results": str(results)}
+        airflow.test(
+            "many_tasks",
+            "2026-01-02",
+            AIRFLOW__OPENLINEAGE__TRANSPORT=json.dumps(table),
+            HEADWATER_TASKS=str(tasks),
+            PYTHONPATH=f"{ROOT / 'src'}:{ROOT / 'bench' / 'timed'}",
+        )
+    return [json.loads(line) for line in results.read_text().splitlines()]
+
+
+def report(version: str, rows: list[dict[str, float | str]]) -> None:
+    """Medians, in milliseconds."""
+
+    def ms(name: str, state: str) -> float:
+        return 1000 * median(float(row[name]) for row in rows if row["state"] == state)
+
+    print(f"\nAirflow {version}, {len(rows)} events\n")
+    print(
+        "| server | console | ours | added | of it import | least added | CPU of ours |\n|---|---|---|---|---|---|---|"
+    )
+    for state in STATES:
+        here = [row for row in rows if row["state"] == state]
+        if here:
+            added = [1000 * (float(row["ours"]) - float(row["console"])) for row in here]
+            figures = (ms("console", state), ms("ours", state), median(added), ms("import", state), min(added), ms("cpu", state))  # fmt: skip
+            print(f"| {state} | " + " | ".join(f"{each:.1f} ms" for each in figures) + " |")
+
+
+def main() -> None:
+    """Measure each version."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("--full", action="store_true")
+    options.add_argument("--versions", nargs="*", default=VERSIONS)
+    chosen = options.parse_args()
+    for version in chosen.versions:
+        if not python_of(version).exists():
+            print(f"Airflow {version}: skipped, run `make live-airflow` first")
+            continue
+        with tempfile.TemporaryDirectory(prefix="headwater-airflow-") as folder:
+            report(version, measure(version, 105 if chosen.full else 21, Path(folder)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""config._shown: a setting's name and value -> the value as people may see it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_SECRET = re.compile(r"key|token|secret|passw|auth|credential|headers", re.IGNORECASE)
+
+
+def shown(name: str, value: Any, secret: bool = False) -> Any:
+    """The value, with *** in the place of what a name or a url says is secret."""
+    if value is not None and (secret or _SECRET.search(name)):
+        return "***"
+    if isinstance(value, Mapping):
+        return {key: shown(str(key), inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [shown("", inner) for inner in value]
+    if isinstance(value, str):
+        bare = re.sub(r"(?<=//)[^/?#\s]*@", "***@", value)
+        return re.sub(r"([?&]([^=&]+)=)[^&]*", lambda m: m[1] + "***" if _SECRET.search(m[2]) else m[0], bare)
+    return str(value) if isinstance(value, Path) else value
