@@ -1,12 +1,8 @@
-"""Jars -> a real Kafka broker for tests, without docker; it listens on 127.0.0.1 and is ended by its pid."""
+"""A real Kafka broker -> its topics made and read back."""
 
 from __future__ import annotations
 
-import base64
 import json
-import os
-import socket
-import subprocess
 import time
 import uuid
 from collections.abc import Iterator
@@ -15,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_JVM = ["java", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-_LOG4J = "appender.c.type=Console\nappender.c.name=C\nrootLogger.level=info\nrootLogger.appenderRef.c.ref=C\n"
+import services
 
 
 @dataclass
@@ -64,54 +59,8 @@ class Broker:
             consumer.close()
 
 
-def _free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port
-
-
 @contextmanager
 def running(jars: list[Path], folder: Path) -> Iterator[Broker]:
     """A broker that is ready, until it is no longer wanted."""
-    port, controller = _free_port(), _free_port()
-    settings = {
-        "process.roles": "broker,controller",
-        "node.id": 1,
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
-        "controller.listener.names": "CONTROLLER",
-        "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
-        "log.dirs": folder / "data",
-        "offsets.topic.replication.factor": 1,
-        "offsets.topic.num.partitions": 1,
-        "group.initial.rebalance.delay.ms": 0,
-        "auto.create.topics.enable": "false",
-        "log.cleaner.dedupe.buffer.size": 16777216,
-    }
-    conf, log = folder / "broker.properties", folder / "broker.log"
-    conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    (folder / "log4j2.properties").write_text(_LOG4J)
-    run = [*_JVM, f"-Dlog4j2.configurationFile={folder}/log4j2.properties"]
-    run += ["-cp", os.pathsep.join(map(str, jars))]
-    cluster = "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]  # may not begin with a dash
-    form = ["kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", str(conf)]
-    subprocess.run([*run, *form], check=True, capture_output=True)
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [*run, "kafka.Kafka", str(conf)], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
-        )
-    try:
-        until = time.monotonic() + 180
-        while b"Kafka Server started" not in log.read_bytes():
-            assert process.poll() is None, log.read_text()[-3000:]
-            assert time.monotonic() < until, f"the broker did not start:\n{log.read_text()[-3000:]}"
-            time.sleep(0.2)
-        yield Broker(f"127.0.0.1:{port}", process.pid)
-    finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(10)
+    with services.kafka(jars, folder, topics_by_hand=True) as (servers, pid):
+        yield Broker(servers, pid)

@@ -64,8 +64,10 @@ def process(
 
 
 @contextmanager
-def kafka(jars: list[Path], folder: Path, partitions: int = 1) -> Iterator[str]:
-    """A broker whose topics have so many partitions -> its bootstrap servers."""
+def kafka(
+    jars: list[Path], folder: Path, partitions: int = 1, *, topics_by_hand: bool = False
+) -> Iterator[tuple[str, int]]:
+    """A broker whose topics have so many partitions -> its bootstrap servers, its pid."""
     port, controller = free_port(), free_port()
     settings = {
         "process.roles": "broker,controller",
@@ -76,6 +78,7 @@ def kafka(jars: list[Path], folder: Path, partitions: int = 1) -> Iterator[str]:
         "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
         "log.dirs": folder / "data",
         "num.partitions": partitions,
+        "auto.create.topics.enable": str(not topics_by_hand).lower(),
         "offsets.topic.replication.factor": 1,
         "offsets.topic.num.partitions": 2,
         "transaction.state.log.replication.factor": 1,
@@ -96,8 +99,8 @@ def kafka(jars: list[Path], folder: Path, partitions: int = 1) -> Iterator[str]:
     subprocess.run([*run, *form], check=True, capture_output=True)
     log = folder / "broker.log"
     started = lambda: b"Kafka Server started" in log.read_bytes()  # noqa: E731
-    with process([*run, "kafka.Kafka", str(conf)], log, started):
-        yield f"127.0.0.1:{port}"
+    with process([*run, "kafka.Kafka", str(conf)], log, started) as broker:
+        yield f"127.0.0.1:{port}", broker.pid
 
 
 @contextmanager

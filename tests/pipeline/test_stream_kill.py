@@ -139,7 +139,7 @@ def test_kafka(spark: Any, tmp_path: Path, repeats: Callable[[int], int], need: 
     dice = random.Random(8)
     sent: list[bytes] = []
     conf = ["--conf", f"spark.jars={','.join(map(str, jars))}"]
-    with services.kafka(broker, tmp_path / "broker", partitions=2) as address:
+    with services.kafka(broker, tmp_path / "broker", partitions=2) as (address, _):
 
         def grow(turn: int) -> None:
             lines = [event(turn * 300 + i) for i in range(360)] + [BAD]

@@ -72,7 +72,7 @@ def _run(group: str, folder: Path, need: Callable[[str, str], None]) -> Told:
                 )
             jars = _jars(f"spark-{minor}", need)
         if "broker" in NEEDS[group]:
-            at["kafka"] = stack.enter_context(services.kafka(_jars("broker", need), folder / "kafka"))
+            at["kafka"], _ = stack.enter_context(services.kafka(_jars("broker", need), folder / "kafka"))
         if "rest" in NEEDS[group]:
             at["rest"] = stack.enter_context(services.rest_catalog(_jars("rest", need), folder / "rest"))
         if "metastore" in NEEDS[group]:
