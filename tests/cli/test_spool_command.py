@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from headwater.transport.spool import SpoolTransport, dead
@@ -162,9 +163,9 @@ def test_a_host_emits_to_a_server_that_comes_later(
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     with serving(url, "--port", address.rpartition(":")[2]) as server:
         until = time.monotonic() + 90
-        seen = ""
-        while seen.count("job ") < 3 and time.monotonic() < until:
-            seen = headwater("search", "job", "--url", server.url)
+        while httpx.get(f"{server.url}/hw/v1/status").json()["events"] < 3 and time.monotonic() < until:
+            time.sleep(0.1)
+        seen = headwater("search", "job", "--url", server.url)
         assert [f"job {n}" in seen for n in range(3)] == [True] * 3
     home = Path(os.environ["HOME"])
     (place,) = places(home / ".local" / "state" / "headwater" / "spool")
