@@ -153,28 +153,28 @@ def duckdb(source: str, folder: str) -> list[dict[str, float]]:
     )
     base.execute(
         f"create table ev as select e.run.runId run, e.job.namespace || chr(10) || e.job.name job, e.eventType kind,"
-        f" e.eventTime at, e.run.facets.parent parent, e.inputs ins, e.outputs outs from"
+        f" e.eventTime seen, e.run.facets.parent parent, e.inputs ins, e.outputs outs from"
         f" (select json_transform(line, '{shape}') e from (select distinct line from {lines}) where json_valid(line))"
     )
-    state = "max((case when kind in ('COMPLETE','FAIL','ABORT') then 1 else 0 end)::varchar || at || kind)"
-    io = "from (select run, job, at, unnest({side}) d from ev) group by all"
+    state = "max((case when kind in ('COMPLETE','FAIL','ABORT') then 1 else 0 end)::varchar || seen || kind)"
+    io = "from (select run, job, seen, unnest({side}) d from ev) group by all"
     name = "d.namespace || chr(10) || d.name"
     statements = {
-        "runs": f"select run, max(at || job) job, min(at) first_seen, max(at) last_seen, {state} state,"
+        "runs": f"select run, max(seen || job) job, min(seen) first_seen, max(seen) last_seen, {state} state,"
         " max(parent::varchar) parent from ev group by run",
-        "inputs": f"select run, {name} dataset, min(at) first_seen, max(at) last_seen "
+        "inputs": f"select run, {name} dataset, min(seen) first_seen, max(seen) last_seen "
         + io.format(side="ins"),
-        "outputs": f"select run, {name} dataset, min(at) first_seen, max(at) last_seen "
+        "outputs": f"select run, {name} dataset, min(seen) first_seen, max(seen) last_seen "
         + io.format(side="outs"),
-        "edges": f"select job, 'in' direction, {name} dataset, min(at) a, max(at) b "
+        "edges": f"select job, 'in' direction, {name} dataset, min(seen) a, max(seen) b "
         + io.format(side="ins")
-        + f" union all select job, 'out', {name}, min(at), max(at) "
+        + f" union all select job, 'out', {name}, min(seen), max(seen) "
         + io.format(side="outs"),
-        "column_edges": f"select job, {name} dataset, md5(d.facets.columnLineage::varchar) fingerprint, min(at) a, max(at) b "
+        "column_edges": f"select job, {name} dataset, md5(d.facets.columnLineage::varchar) fingerprint, min(seen) a, max(seen) b "
         + io.format(side="outs"),
-        "schemas": f"select {name} dataset, md5(d.facets.schema::varchar) s, min(at) a, max(at) b "
+        "schemas": f"select {name} dataset, md5(d.facets.schema::varchar) s, min(seen) a, max(seen) b "
         + io.format(side="ins"),
-        "jobs": "select job, min(at) first_seen, max(at) last_seen from ev group by job",
+        "jobs": "select job, min(seen) first_seen, max(seen) last_seen from ev group by job",
     }
     for table, query in statements.items():
         base.execute(f"copy ({query}) to '{folder}/{table}.parquet' (compression zstd)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 import subprocess
 import sys
 import tarfile
@@ -52,13 +53,13 @@ def test_gzip_members_and_zstd_frames_follow_each_other(tmp_path: Path) -> None:
 
 
 def test_garbage_inside_gzip(tmp_path: Path) -> None:
+    """All that stands before the damage is read; damage shows itself only some bytes later."""
     packed = bytearray(gzip.compress(b"\n".join(LINES * 40)))
-    packed[len(packed) // 2 :] = os.urandom(len(packed) // 2)
+    packed[len(packed) // 2 :] = random.Random(3).randbytes(len(packed) - len(packed) // 2)
     (tmp_path / "x.gz").write_bytes(packed)
-    found = [each.value for each in lines_of(tmp_path / "x.gz")]
-    assert lines_of(tmp_path / "x.gz")[-1].fault
-    sound = next((i for i, pair in enumerate(zip(found, LINES * 40, strict=False)) if pair[0] != pair[1]), 0)
-    assert sound > 100  # all that stands before the damage, which shows itself only some bytes later
+    found = lines_of(tmp_path / "x.gz")
+    assert found[-1].fault
+    assert [each.value for each in found[:100]] == (LINES * 40)[:100]
 
 
 @given(

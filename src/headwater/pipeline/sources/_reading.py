@@ -165,17 +165,35 @@ def _gunzip(head: bytes, stream: IO[bytes]) -> Iterator[bytes | Line]:
     unpack = zlib.decompressobj(31)
     piece = head
     while piece:
+        before = unpack.copy()
         try:
-            yield unpack.decompress(piece)
+            given = [unpack.decompress(piece)]
             while unpack.eof and (rest := unpack.unused_data.lstrip(b"\0")):  # another member follows
                 unpack = zlib.decompressobj(31)
-                yield unpack.decompress(rest)
+                given.append(unpack.decompress(rest))
         except zlib.error as fault:
+            yield from _until_broken(before, piece)
             yield _fault("", 0, b"", f"broken gzip: {fault}; what came before it was read")
             return
+        yield from given
         piece = stream.read(_PIECE)
     if not unpack.eof:
         yield _fault("", 0, b"", "the gzip file ends before its end; what came before was read")
+
+
+def _until_broken(unpack: Any, piece: bytes) -> Iterator[bytes]:
+    """What a piece gives before it breaks: a fault in it took all of it."""
+    for start in range(0, len(piece), 64):
+        try:
+            yield unpack.decompress(piece[start : start + 64])
+        except zlib.error:
+            return
+        if unpack.eof:
+            unpack, rest = zlib.decompressobj(31), unpack.unused_data
+            try:
+                yield unpack.decompress(rest)
+            except zlib.error:
+                return
 
 
 def _unzstd(head: bytes, stream: IO[bytes]) -> Iterator[bytes | Line]:
