@@ -131,7 +131,8 @@ def application(who: str, folder: str, url: str) -> None:
     if os.environ.get("WIDE"):
         columns = [f"id + {i} as c{i}" for i in range(500)]
         spark.range(5).selectExpr(*columns).coalesce(1).write.parquet(f"{folder}/wide")
-    settle()
+    if not os.environ.get("HURRY"):
+        settle()
     say({"start": started})
     does = {"small": small, "writes": writes, "wide": wide, "deep": deep}
     for line in sys.stdin:
@@ -174,10 +175,11 @@ def say(answer: dict) -> None:
 class Application:
     """A process of the above."""
 
-    def __init__(self, who: str, folder: Path, url: str, *, wide: bool = False) -> None:
+    def __init__(self, who: str, folder: Path, url: str, *, wide: bool = False, hurry: bool = False) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         env = {**os.environ, "HEADWATER_SPOOL": str(folder / "spool"), **({"WIDE": "1"} if wide else {})}
+        env |= {"HURRY": "1"} if hurry else {}
         command = [sys.executable, __file__, "--application", who, str(folder), url]
         self.who = who
         with open(folder / "log.txt", "w") as log:
@@ -196,6 +198,10 @@ class Application:
         self._process.stdin.write(json.dumps({"do": what, "n": n, **more}) + "\n")
         self._process.stdin.flush()
         return self._read()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
 
     def stop(self) -> dict:
         began = time.perf_counter()
@@ -271,17 +277,20 @@ def ratios(rows: dict[str, list[dict]], what: str) -> dict[str, float]:
 
 
 def measure(state: str, root: Path, full: bool, only: tuple[str, ...]) -> None:
+    hurry = state == "hanging"  # nobody could wait until the peer has told what it has to tell
     with server(state) as url:
-        apps = {who: Application(who, root / state / who, url, wide="wide" in only) for who in WHO}
+        apps = {
+            who: Application(who, root / state / who, url, wide="wide" in only, hurry=hurry) for who in WHO
+        }
         print(f"\nserver {state}" + " " * 20 + "per query      headwater           openlineage-spark")
         for name in only:
             n, many, few = WORK[name]
             for app in apps.values():
-                app.do(name, n)  # warm
+                app.do(name, n, hurry=hurry)  # warm
             rows: dict[str, list[dict]] = {who: [] for who in WHO}
             for i in range(many if full else few):
                 for who in turn(WHO, i):
-                    rows[who].append(apps[who].do(name, n))
+                    rows[who].append(apps[who].do(name, n, hurry=hurry))
             wall, cpu = ratios(rows, "wall"), ratios(rows, "cpu")
             plain = statistics.median(each["wall"] for each in rows["none"]) / n
             print(
@@ -289,6 +298,10 @@ def measure(state: str, root: Path, full: bool, only: tuple[str, ...]) -> None:
                 f"   wall {wall['openlineage']:.3f} CPU {cpu['openlineage']:.3f}",
                 flush=True,
             )
+        if hurry:
+            for app in apps.values():
+                app.kill()
+            return
         memory = {who: app.do("memory") for who, app in apps.items()}
         for part in ("python", "heap"):
             more = {who: (memory[who][part] - memory["none"][part]) / 1e6 for who in WHO[1:]}
