@@ -220,14 +220,16 @@ class SpoolTransport:
             return
         now = clock.steady()
         try:
-            seen = os.stat(self._place / "drainer.json").st_ino
+            told = os.stat(self._place / "drainer.json")
+            seen = hash((told.st_ino, told.st_mtime_ns))
         except OSError:
             seen = 0
         if now < own.believed and seen == own.drainer:
             return
         own.believed, own.drainer = now + _ALIVE, seen
-        if not drainer.drained(self._place) and not drainer.rests(self._place) and now > own.started:
-            own.started = now + 5 * _ALIVE  # it takes a while until it tells of itself
+        starting = now < own.started and seen == own.before
+        if not starting and not drainer.drained(self._place) and not drainer.rests(self._place):
+            own.started, own.before = now + 5 * _ALIVE, seen  # it takes a while until it tells of itself
             try:
                 detached.start(self._place, self._linger)
             except TransportError as fault:
@@ -243,7 +245,7 @@ class _Own:
         self.lock = threading.RLock()  # a signal handler may emit, too
         self.segment: Segment | None = None
         self.runs: set[str] = set()
-        self.written = self.synced = self.believed = self.started = self.drainer = 0
+        self.written = self.synced = self.believed = self.started = self.drainer = self.before = 0
         self.touched = clock.steady()
         self.told = False
 
