@@ -643,3 +643,17 @@ def test_a_host_that_cannot_start_a_process_goes_on(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(detached, "_START", "exit 3")
     with pytest.raises(TransportError, match="no drainer can be started"):
         detached.start(transport.place, 1)
+
+
+def test_a_drainer_that_ended_is_followed_by_another_at_once(tmp_path: Path, server: Server) -> None:
+    """Though the first was started a moment ago."""
+    transport = spool(tmp_path, server.url, drain="process", linger=0.05)
+    for count in (1, 2, 3):
+        transport.send([event(RUN, count)])
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            told = state(transport.place)
+            if len(server.events) == count and told is not None and told.doing == "ended":
+                break
+            time.sleep(0.02)
+        assert numbers(server) == [*range(1, count + 1)]
