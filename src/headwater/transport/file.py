@@ -8,6 +8,7 @@ from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
 from headwater.errors import ConfigError, TransportError
+from headwater.transport._lines import lines
 from headwater.transport._options import flag, refuse_closed
 
 try:
@@ -45,12 +46,10 @@ class FileTransport:
         refuse_closed(self._closed, self)
         if not events:
             return
-        # JSON has line breaks only between tokens, where a space says the same
-        lines = b"".join(b" ".join(event.splitlines()) + b"\n" for event in events)
         try:
             file = self._open()
             try:
-                self._append(file, lines)
+                self._append(file, lines(events))
             finally:
                 os.close(file)
         except OSError as fault:

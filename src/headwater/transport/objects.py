@@ -15,6 +15,7 @@ from uuid import uuid4
 import fsspec  # type: ignore[import-untyped]
 
 from headwater.errors import ConfigError, NotInstalled, TransportError
+from headwater.transport._lines import lines
 from headwater.transport._options import flag, refuse_closed
 
 _FAULTS = (
@@ -72,9 +73,8 @@ class ObjectTransport:
         refuse_closed(self._closed, self)
         if not events:
             return
-        lines = b"".join(b" ".join(event.splitlines()) + b"\n" for event in events)
         try:
-            self._system().pipe_file(self._name(), lines)
+            self._system().pipe_file(self._name(), lines(events))
         except _faults() as fault:
             why = str(fault).strip() or type(fault).__name__
             hint = ": is there such a bucket?" if isinstance(fault, FileNotFoundError) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,7 @@ def statement(target: str, source: str, table: Table) -> str:
     )
 
 
-class _Lake:
+class _Lake(ABC):
     """Tables that take a MERGE. Merging twice changes nothing, so a batch may come again."""
 
     keeps_log = False
@@ -54,12 +55,17 @@ class _Lake:
         if not self._where.strip("/"):
             raise ConfigError(f"sink {url!r} names no place: write {form}://…")
 
+    @abstractmethod
     def _name(self, table: str) -> str:
-        raise NotImplementedError
+        """The table as SQL names it."""
 
+    @abstractmethod
     def _create(self, spark: SparkSession, table: str) -> bool:
         """Make the table where it is missing; whether it was."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def _rewrite(self, spark: SparkSession, table: str) -> None:
+        """Make few large files of many small ones."""
 
     def write(self, parts: DataFrame, batch: str, counts: Mapping[str, int]) -> dict[str, int]:
         """Merge the batch's rows, table by table."""
@@ -90,9 +96,6 @@ class _Lake:
             if not self._create(spark, name):
                 self._rewrite(spark, name)
         return self.status(spark)["rows"]  # type: ignore[no-any-return]
-
-    def _rewrite(self, spark: SparkSession, table: str) -> None:
-        raise NotImplementedError
 
     def status(self, spark: SparkSession) -> dict[str, Any]:
         """How many rows each table has."""
