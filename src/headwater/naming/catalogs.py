@@ -16,15 +16,29 @@ from headwater.naming._secrets import scrub
 from headwater.naming._tables import database as name_table
 from headwater.naming._urls import bare, locate
 
-CatalogKind = Literal["hive", "hadoop", "rest", "nessie", "glue", "jdbc", "unity", "bigquery", "biglake"]
+CatalogKind = Literal[
+    "hive",
+    "hadoop",
+    "rest",
+    "nessie",
+    "glue",
+    "s3tables",
+    "jdbc",
+    "unity",
+    "snowflake",
+    "bigquery",
+    "biglake",
+]
 CATALOGS: tuple[CatalogKind, ...] = (
     "hive",
     "hadoop",
     "rest",
     "nessie",
     "glue",
+    "s3tables",
     "jdbc",
     "unity",
+    "snowflake",
     "bigquery",
     "biglake",
 )
@@ -51,7 +65,8 @@ def from_catalog(
         location: where the table lies, when that is known; else where the catalog would put it.
         encoded: the location is a URI, as for `from_path`.
         uri: the catalog's address: a metastore, a REST endpoint, a JDBC url.
-        warehouse: the directory that new tables are put under.
+        warehouse: the directory that new tables are put under; of S3 tables the bucket's ARN, of a REST catalog of
+            Snowflake the database.
         catalog: the catalog's own name, the first part of a Unity table's.
         region: of AWS, for Glue.
         account: of AWS for Glue, the project for BigQuery.
@@ -75,8 +90,8 @@ def from_catalog(
 
 def _default_location(kind: str, levels: list[str], warehouse: str | None) -> str | None:
     """Where the catalog puts a table it is told nothing of; None where only the catalog knows."""
-    if not warehouse or "/" not in warehouse or kind in ("nessie", "unity", "bigquery"):
-        return None  # a REST warehouse may be a mere name; Nessie adds a random suffix; the others choose themselves
+    if not warehouse or "/" not in warehouse or kind in _CHOOSE:
+        return None
     root, spaces, table = warehouse.rstrip("/"), levels[:-1], levels[-1]
     if kind in ("hive", "glue", "biglake"):
         own = [".".join(spaces) + ".db"] if spaces and spaces != ["default"] else []
@@ -84,6 +99,10 @@ def _default_location(kind: str, levels: list[str], warehouse: str | None) -> st
             own = ["default.db"]
         return "/".join([root, *own, table])
     return "/".join([root, *spaces, table])
+
+
+_CHOOSE = frozenset({"nessie", "unity", "bigquery", "s3tables", "snowflake"})
+"""Catalogs that choose a place themselves, Nessie by a random suffix. (A REST warehouse may be a mere name.)"""
 
 
 def _named(
@@ -99,6 +118,14 @@ def _named(
     database = ".".join(levels[:-1]) or "default"
     if kind == "glue":
         return name_table("glue", levels[-1], database=database, region=region, account=account).identity
+    if kind == "s3tables" and warehouse:
+        return Identity(warehouse, dotted)
+    if kind == "snowflake" and uri and (host := authority(uri.removeprefix("jdbc:"))):
+        inside = (
+            [warehouse, *levels] if warehouse and len(levels) < 3 else levels
+        )  # REST: a warehouse is a database
+        parts = dict(zip(("schema", "database"), reversed(inside[:-1]), strict=False))
+        return name_table("snowflake", inside[-1], host=host, **parts).identity
     if kind == "bigquery":
         return name_table("bigquery", levels[-1], dataset=database, project=account).identity
     if kind == "biglake":

@@ -128,8 +128,12 @@ def v2(catalog: str, *ident: str, location: str | None = None, **table: Any) -> 
         (iceberg("ice", catalog__impl="org.apache.iceberg.aws.glue.GlueCatalog", client_region="eu-west-1", glue_account__id="1234"), ("s3://lake", "ice/db/t"), ("arn:aws:glue:eu-west-1:1234", "table/db/t")),
         (iceberg("ice", catalog__impl="org.apache.iceberg.rest.RESTCatalog", uri="https://cat.example.org"), ("s3://lake", "ice/db/t"), ("https://cat.example.org", "db.t")),
         (iceberg("ice", catalog__impl="org.apache.iceberg.nessie.NessieCatalog", uri="http://nessie:19120/api/v1"), ("s3://lake", "ice/db/t"), ("http://nessie:19120/api/v1", "db.t")),
+        (iceberg("ice", catalog__impl="software.amazon.s3tables.iceberg.S3TablesCatalog", warehouse="arn:aws:s3tables:r:1:bucket/b"), ("s3://lake", "ice/db/t"), ("arn:aws:s3tables:r:1:bucket/b", "db.t")),
+        (iceberg("ice", type="rest", uri="https://s3tables.r.amazonaws.com/iceberg", warehouse="arn:aws:s3tables:r:1:bucket/b"), ("s3://lake", "ice/db/t"), ("arn:aws:s3tables:r:1:bucket/b", "db.t")),
+        (iceberg("ice", catalog__impl="org.apache.iceberg.snowflake.SnowflakeCatalog", uri="jdbc:snowflake://org-acct.snowflakecomputing.com", warehouse="lake"), ("s3://lake", "ice/db/t"), ("snowflake://org-acct", "LAKE.DB.T")),
+        (iceberg("ice", type="rest", uri="https://org-acct.snowflakecomputing.com/polaris/api/catalog", warehouse="lake"), ("s3://lake", "ice/db/t"), ("snowflake://org-acct", "LAKE.DB.T")),
     ],
-    ids=["hadoop", "rest", "jdbc", "hive", "nessie", "glue", "glue class", "rest class", "nessie class"],
+    ids=["hadoop", "rest", "jdbc", "hive", "nessie", "glue", "glue class", "rest class", "nessie class", "S3 tables", "S3 tables by REST", "Snowflake", "Snowflake by REST"],
 )  # fmt: skip
 def test_iceberg_tables(conf: dict[str, str], identity: Any, link: Any) -> None:
     properties = {"location": "s3://lake/ice/db/t", "current-snapshot-id": "77", "provider": "iceberg"}
@@ -244,3 +248,25 @@ def test_the_same_table_by_path_and_by_name_is_one() -> None:
 )  # fmt: skip
 def test_names_hold_no_secret(options: dict[str, str]) -> None:
     assert "hunter2" not in repr(names.leaf(Naming(), jdbc(**options)))
+
+
+def test_a_table_of_unity() -> None:
+    conf = {
+        "spark.sql.catalog.main": "io.unitycatalog.spark.UCSingleCatalog",
+        "spark.sql.catalog.main.uri": "http://uc.example.org:8080",
+        "spark.sql.catalog.main.token": "hush",
+    }
+    node = v2(
+        "main",
+        "shop",
+        "orders",
+        location="s3://lake/x",
+        properties={"location": "s3://lake/x", "provider": "delta"},
+    )
+    (found,), _ = names.leaf(Naming(conf), node)
+    assert (found.identity.namespace, found.identity.name) == ("s3://lake", "x")
+    assert [each[:2] for each in found.symlinks] == [
+        ("unitycatalog://uc.example.org:8080", "main.shop.orders")
+    ]
+    assert dict(found.catalog)["type"] == "unity"
+    assert "hush" not in repr(found)

@@ -29,6 +29,10 @@ V2_RELATIONS = frozenset(
     }
 )
 _CATALOG_CLASSES: tuple[tuple[str, CatalogKind], ...] = (
+    ("s3tables", "s3tables"),
+    ("snowflake", "snowflake"),
+    ("unity", "unity"),
+    ("ucsinglecatalog", "unity"),
     ("glue", "glue"),
     ("nessie", "nessie"),
     ("rest", "rest"),
@@ -103,12 +107,7 @@ class Naming:
             return self.session(ident, location, provider or None)
         prefix = f"spark.sql.catalog.{name}"
         told = {k[len(prefix) + 1 :]: v for k, v in self.conf.items() if k.startswith(prefix + ".")}
-        implementation = (
-            told.get("type") or told.get("catalog-impl") or self.conf.get(prefix, "") or kind
-        ).lower()
-        form: CatalogKind = next(
-            (form for word, form in _CATALOG_CLASSES if word in implementation), "hadoop"
-        )
+        form = _form(told, self.conf.get(prefix, "") or kind)
         if form == "jdbc" and "iceberg" not in self.conf.get(prefix, "").lower() and told.get("url"):
             return _named(from_jdbc(told["url"], ".".join(ident), told), kind="TABLE")
         made = from_catalog(
@@ -122,12 +121,26 @@ class Naming:
             region=told.get("client.region") or told.get("glue.region"),
             account=told.get("glue.account-id") or told.get("glue.id"),
         )
-        facts = {"framework": provider or "iceberg", "type": form, "name": name}
+        facts = {
+            "framework": provider or ("delta" if form == "unity" else "iceberg"),
+            "type": form,
+            "name": name,
+        }
         for key, field_name in (("uri", "metadataUri"), ("warehouse", "warehouseUri")):
             if told.get(key):
                 facts[field_name] = told[key]
         found = _named(made, kind="TABLE", catalog=facts)
         return replace(found, placed=location is not None or bool(made.symlinks))
+
+
+def _form(told: Mapping[str, str], implementation: str) -> CatalogKind:
+    """What kind of catalog its properties make: one that is reached by REST says whose it is by where it stands."""
+    if told.get("warehouse", "").startswith("arn:aws:s3tables:"):
+        return "s3tables"
+    if "snowflakecomputing." in told.get("uri", ""):
+        return "snowflake"
+    said = (told.get("type") or told.get("catalog-impl") or implementation).lower()
+    return next((form for word, form in _CATALOG_CLASSES if word in said), "hadoop")
 
 
 def _named(
