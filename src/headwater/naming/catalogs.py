@@ -121,11 +121,12 @@ def _named(
     if kind == "s3tables" and warehouse:
         return Identity(warehouse, dotted)
     if kind == "snowflake" and uri and (host := authority(uri.removeprefix("jdbc:"))):
-        inside = (
-            [warehouse, *levels] if warehouse and len(levels) < 3 else levels
-        )  # REST: a warehouse is a database
-        parts = dict(zip(("schema", "database"), reversed(inside[:-1]), strict=False))
-        return name_table("snowflake", inside[-1], host=host, **parts).identity
+        # its REST catalog calls the database a warehouse, and leaves it out of the names; case counts for nothing
+        known = levels if len(levels) > 2 or not warehouse else [warehouse, *levels]
+        above = [None, None, *(each.upper() for each in known[:-1])]
+        return name_table(
+            "snowflake", known[-1].upper(), host=host, database=above[-2], schema=above[-1]
+        ).identity
     if kind == "bigquery":
         return name_table("bigquery", levels[-1], dataset=database, project=account).identity
     if kind == "biglake":
