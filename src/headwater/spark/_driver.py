@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from importlib.resources import files
 from typing import Any
 
-from headwater.errors import ConfigError
 from headwater.guard import guard
 from headwater.spark._capture import CAPTURES, close_all, live
+from headwater.spark._compiled import load_probe
 from headwater.spark._ending import Ending
 
 _COMPILED: list[tuple[Any, Any]] = []
@@ -22,35 +21,13 @@ def attach(spark: Any, *, texts: bool = False, plans: bool = False) -> Any:
     context = spark._sc
     kind = next((kind for gateway, kind in _COMPILED if gateway is context._gateway), None)
     if kind is None:
-        kind = _compile(spark)
+        kind = load_probe(spark)
         _COMPILED[:] = [(context._gateway, kind)]
     probe = kind.newInstance()
     probe.bind(context._jsc.sc())
     probe.ask(texts, plans)
     context._jsc.sc().addSparkListener(probe)
     return probe
-
-
-def _compile(spark: Any) -> Any:
-    from py4j.java_gateway import JavaPackage  # type: ignore[import-untyped]
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-
-    jvm = spark._jvm
-    source = files("headwater.capture.spark").joinpath("probe/Probe.java").read_text(encoding="utf-8")
-    found = jvm.org.codehaus.janino.SimpleCompiler
-    if isinstance(found, JavaPackage):
-        raise ConfigError(
-            "this Spark has no Janino, which compiles the probe: put the janino and commons-compiler jars of its"
-            " release back into SPARK_HOME/jars, or name them with spark.jars"
-        )
-    compiler = found()
-    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    try:
-        compiler.cook(source)
-    except Py4JJavaError as fault:
-        why = str(fault.java_exception).partition("\n")[0]
-        raise ConfigError(f"the probe does not compile on Spark {spark.version}: {why}") from fault
-    return compiler.getClassLoader().loadClass("headwater.Probe")
 
 
 def hook_in() -> None:
