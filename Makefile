@@ -20,8 +20,8 @@ BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
 SPARK_3.5 := 'pyspark==3.5.*' 'numpy<2' 'pyarrow<18' 'pandas<2.3' setuptools
-SPARK_4.0 := 'pyspark==4.0.*' 'pyarrow<24' 'pandas<3'
-SPARK_4.3 := 'pyspark==4.3.*' 'pyarrow>=18' 'pandas<3'
+SPARK_4.0 := 'pyspark[connect]==4.0.*' 'pyarrow<24' 'pandas<3'
+SPARK_4.3 := 'pyspark[connect]==4.3.*' 'pyarrow>=18' 'pandas<3'
 SPARK_TESTS := pytest hypothesis jsonschema rfc3339-validator 'sqlglot==30.12.0'
 # each Airflow with its own SQLAlchemy, never in .venv
 AIRFLOWS := 3 2.11

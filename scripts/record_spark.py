@@ -54,7 +54,7 @@ def main() -> int:
         prepare(session.spark, str(root))
         session.take()
         for name, program in PROGRAMS.items():
-            if chosen.only and name not in chosen.only:
+            if (chosen.only and name not in chosen.only) or not program.runs_on(session.minor):
                 continue
             if program.needs and importlib.util.find_spec(program.needs) is None:
                 print(f"{name}: left out, {program.needs} is not installed")

@@ -23,7 +23,7 @@ from headwater.capture.spark.settings import Ancestor, SparkSettings, Tag, read
 from headwater.emitter import Emitter
 from headwater.errors import ConfigError
 from headwater.guard import guard
-from headwater.spark import _capture, _driver
+from headwater.spark import _capture, _compiled
 from headwater.transport.memory import MemoryTransport
 
 TERMINAL = ("COMPLETE", "FAIL", "ABORT")
@@ -472,7 +472,32 @@ def test_a_jvm_without_janino_is_refused_plainly() -> None:
     janino = SimpleNamespace(SimpleCompiler=JavaPackage("org.codehaus.janino.SimpleCompiler", None))
     jvm = SimpleNamespace(org=SimpleNamespace(codehaus=SimpleNamespace(janino=janino)))
     with pytest.raises(ConfigError, match=r"has no Janino.*SPARK_HOME/jars"):
-        _driver._compile(SimpleNamespace(_jvm=jvm))
+        _compiled.load_probe(SimpleNamespace(_jvm=jvm))
+
+
+def test_compiled_classes_are_kept_for_their_owner_alone(tmp_path: Path) -> None:
+    place = tmp_path / "probe" / "0f"
+    code = {"headwater.Probe": b"\xca\xfe", "headwater.Probe$1": b""}
+    assert _compiled._read(place) is None
+    _compiled._write(place, code)
+    assert _compiled._read(place) == code
+    assert [oct(each.stat().st_mode)[-3:] for each in (place.parent, place)] == ["700", "600"]
+    whole = place.read_bytes()
+    for at in range(len(whole)):  # one bit anywhere: never another class than was kept
+        place.write_bytes(bytes([*whole[:at], whole[at] ^ 1, *whole[at + 1 :]]))
+        assert _compiled._read(place) is None, at
+        place.write_bytes(whole[:at])
+        assert _compiled._read(place) is None, at
+    place.write_bytes(whole)
+    for each in (place, place.parent):
+        mode = each.stat().st_mode
+        each.chmod(mode | 0o020)
+        assert _compiled._read(place) is None
+        each.chmod(mode)
+    assert _compiled._read(place) == code
+    for number in range(40):
+        _compiled._write(place.with_name(f"{number:02x}"), code)
+    assert len(list(place.parent.iterdir())) == 16
 
 
 # --- with a Spark that runs: one program, in a process of its own
@@ -572,12 +597,13 @@ def test_settings_of_spark_are_followed(program: Any) -> None:
 
 
 DYING = """
-import os, signal, sys
+import os, signal, sys, threading, time
 import headwater.spark
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
 
 folder = sys.argv[1]
-builder = SparkSession.builder.master("local[1]").appName("Doomed").config("spark.ui.enabled", "false")
+builder = SparkSession.builder.master("local[2]").appName("Doomed").config("spark.ui.enabled", "false")
 spark = builder.config("spark.sql.warehouse.dir", folder + "/w").getOrCreate()
 lineage = headwater.spark.install(
     spark, transport=f"spool://{folder}/spool?to=file://{folder}/events.jsonl&drain=off", namespace="shop"
@@ -588,6 +614,10 @@ query = stream.option("checkpointLocation", folder + "/c").start(folder + "/b")
 query.processAllAvailable()
 lineage.flush()
 if sys.argv[2] == "die":
+    slow = spark.read.parquet(folder + "/a").coalesce(1).select(udf(lambda n: time.sleep(600))("id").alias("n"))
+    threading.Thread(target=slow.write.parquet, args=(folder + "/slow",), daemon=True).start()
+    while not lineage._wills - {lineage._state.run, *(each.run for each in lineage._state.streams.values())}:
+        time.sleep(0.1)
     os.kill(os.getpid(), signal.SIGKILL)
 query.stop()
 spark.stop()
@@ -611,6 +641,8 @@ def test_an_application_that_is_killed_is_closed_by_its_will(end: str, tmp_path:
     application, streams = ends["doomed"], [e for n, e in ends.items() if "write" in n and "_b" in n]
     assert [e["eventType"] for e in (application, *streams)] == ["ABORT" if end == "die" else "COMPLETE"] * 2
     assert ("died" in json.dumps(application["run"])) == (end == "die")
+    running = [e["eventType"] for n, e in ends.items() if n.endswith("_slow")]
+    assert running == (["ABORT"] if end == "die" else [])
 
 
 def test_the_start_of_an_application_tells_its_details(monkeypatch: pytest.MonkeyPatch) -> None:

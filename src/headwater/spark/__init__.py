@@ -42,7 +42,6 @@ from headwater.capture.spark.settings import OPTIONS, SparkSettings, read
 from headwater.capture.spark.state import shown
 from headwater.emitter import Emitter
 from headwater.errors import ConfigError, NotInstalled
-from headwater.guard import guard
 from headwater.naming import scrub_mapping
 from headwater.spark._capture import CAPTURES, INHERITED, Capture, installing, warn
 from headwater.spark._driver import attach, hook_in
@@ -70,9 +69,10 @@ __all__ = [
 
 _PREFIXES = (
     "spark.sql.catalog",
-    "spark.sql.warehouse",
     "spark.sql.hive",
     "spark.hadoop.hive",
+    "spark.hadoop.aws.region",
+    "spark.glue",
     "spark.master",
     "spark.app",
 )
@@ -183,10 +183,9 @@ def _state(
     spark: Any, context: Any, conf: Mapping[str, str], settings: config.Settings, said: SparkSettings
 ) -> State:
     kept = {k: v for k, v in conf.items() if k.startswith(_PREFIXES)}
-    with guard("asking for the warehouse"):
-        kept["spark.sql.warehouse.dir"] = str(spark.conf.get("spark.sql.warehouse.dir"))
-        kept["spark.sql.catalogImplementation"] = str(spark.conf.get("spark.sql.catalogImplementation"))
-    name = normalized(said.app_name or str(context.appName)) or "unknown"
+    if region := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
+        kept.setdefault("spark.hadoop.aws.region", region)
+    name = normalized(said.app_name or _app_name(context, conf)) or "unknown"
     run = said.run_id or _uuid7(int(context.startTime))
     version = str(spark.version)
     shown = {key: str(value) for key, value in scrub_mapping(conf).items()}
@@ -206,6 +205,12 @@ def _state(
         root=said.root.told(settings.namespace) if said.root else above.root.told() if above else None,
         settings=said,
     )
+
+
+def _app_name(context: Any, conf: Mapping[str, str]) -> str:
+    """As the program says; AWS Glue makes up another for each run of a job."""
+    name = str(context.appName)
+    return conf.get("spark.glue.JOB_NAME", name) if name.startswith("nativespark-") else name
 
 
 def _app_start(context: Any, conf: Mapping[str, str], said: SparkSettings) -> dict[str, Any]:

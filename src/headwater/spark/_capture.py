@@ -22,6 +22,7 @@ from headwater.guard import guard
 _log = logging.getLogger("headwater")
 _STACK = 64 << 20  # expressions nest, and reading them recurses
 _HELD = 0.4  # seconds: an error seen in Python may yet be told by the listener bus
+_SHORT = 0.5  # seconds: a run that lasts longer leaves a will
 _ENDING = 2.0  # seconds after spark.stop(): an error on its way out of the program makes it a failure
 _BUS = 2_000  # milliseconds that the listener bus has left at the end
 _EXIT = 5.0  # seconds that a program waits for its lineage at its end
@@ -43,6 +44,8 @@ class Capture:
         self._held: list[dict[str, Any]] = []
         self._marks: dict[int, threading.Event] = {}
         self._wills: set[str] = set()
+        self._running: dict[str, tuple[float, dict[str, Any]]] = {}
+        """When runs without a will began, and their START."""
         self._lock, self._pid = threading.Lock(), os.getpid()
         self._close, self._finished = threading.Event(), threading.Event()
         self._end: dict[str, Any] | None = None
@@ -120,6 +123,7 @@ class Capture:
         while not self._close.is_set() and time.monotonic() < self._until:
             if not self._read(200):
                 self._release()
+            self._insure()
         if self._end is None:
             self._reaches(lambda: self._bus.waitUntilEmpty(_BUS))
             self._reaches(
@@ -190,13 +194,30 @@ class Capture:
     def _bequeath(self, events: list[dict[str, Any]]) -> None:
         """What lasts leaves a will: an ABORT that is sent if this process dies before it has told the end."""
         for event in events:
-            run = event["run"]["runId"]
-            if event["eventType"] == "START" and self._state is not None and lasts(self._state, run):
-                self._emitter.will(run, abort(event))
-                self._wills.add(run)
-            elif run in self._wills and event["eventType"] in ("COMPLETE", "FAIL", "ABORT"):
-                self._wills.discard(run)
-                self._emitter.settle(run)
+            run, kind = event["run"]["runId"], event["eventType"]
+            if kind == "START" and self._state is not None and lasts(self._state, run):
+                self._leave(run, event)
+            elif kind == "START":
+                self._running[run] = (time.monotonic(), event)
+            elif kind in ("COMPLETE", "FAIL", "ABORT"):
+                self._running.pop(run, None)
+                if run in self._wills:
+                    self._wills.discard(run)
+                    self._emitter.settle(run)
+
+    def _insure(self) -> None:
+        """A query that has run for a while lasts too; for each that ends at once a will would cost as much as its START."""
+        now = time.monotonic()
+        for run, (since, event) in list(self._running.items()):
+            if now - since < _SHORT:
+                break
+            del self._running[run]
+            with guard("leaving a will"):
+                self._leave(run, event)
+
+    def _leave(self, run: str, start: dict[str, Any]) -> None:
+        self._emitter.will(run, abort(start))
+        self._wills.add(run)
 
     def _release(self, *, everything: bool = False) -> None:
         now = time.time() * 1000

@@ -46,6 +46,12 @@ class Program:
     """the versions (`3.5`) that `wrong` is about; all where it is empty"""
     needs: str = ""
     """a module that the program imports"""
+    since: str = "3.5"
+    """the first version that can run it"""
+
+    def runs_on(self, version: str) -> bool:
+        """Whether a version (`4.1`) can run it."""
+        return tuple(map(int, version.split("."))) >= tuple(map(int, self.since.split(".")))
 
 
 PROGRAMS: dict[str, Program] = {}
@@ -625,6 +631,157 @@ def for_each_batch(spark: Any, d: str) -> None:
     )
 
 
+def _counted(frame: Any, d: str, name: str) -> None:
+    writer = frame.writeStream.format("parquet").option("checkpointLocation", f"{d}/check/{name}")
+    _await(writer.trigger(availableNow=True).start(f"{d}/out/{name}"))
+
+
+@program(
+    inputs="orders_json",
+    outputs={"out/with_state": dict.fromkeys(("state", "n"), "orders_json:id orders_json:state")},
+    indirect={"out/with_state": "orders_json:state"},
+    needs="pandas",
+)
+def state_by_group(spark: Any, d: str) -> None:
+    from pyspark.sql.streaming.state import GroupStateTimeout
+
+    def count(key, parts, state):  # type: ignore[no-untyped-def]
+        import pandas
+
+        yield pandas.DataFrame({"state": [key[0]], "n": [sum(len(part) for part in parts)]})
+
+    source = spark.readStream.schema(ORDER).json(f"{d}/orders_json").select("id", "state").groupBy("state")
+    types = ("state string, n long", "n long", "append", GroupStateTimeout.NoTimeout)
+    _counted(source.applyInPandasWithState(count, *types), d, "with_state")
+
+
+@program(
+    inputs="orders_json",
+    outputs={"out/with_frames": dict.fromkeys(("state", "n"), "orders_json:id orders_json:state")},
+    indirect={"out/with_frames": "orders_json:state"},
+    needs="grpc",  # Spark's own side of it speaks protobuf
+    since="4.0",
+)
+def state_of_frames(spark: Any, d: str) -> None:
+    from pyspark.sql.streaming import StatefulProcessor
+
+    class Frames(StatefulProcessor):  # type: ignore[misc]
+        def init(self, handle):  # type: ignore[no-untyped-def]
+            self.seen = handle.getValueState("seen", "n long")
+
+        def handleInputRows(self, key, parts, timers):  # type: ignore[no-untyped-def]
+            import pandas
+
+            yield pandas.DataFrame({"state": [key[0]], "n": [sum(len(part) for part in parts)]})
+
+        def close(self):  # type: ignore[no-untyped-def]
+            pass
+
+    with _rocks(spark):
+        groups = (
+            spark.readStream.schema(ORDER).json(f"{d}/orders_json").select("id", "state").groupBy("state")
+        )
+        types = {"outputStructType": "state string, n long", "outputMode": "Append", "timeMode": "None"}
+        _counted(groups.transformWithStateInPandas(statefulProcessor=Frames(), **types), d, "with_frames")
+
+
+@program(
+    inputs="orders_json",
+    outputs={"out/with_rows": dict.fromkeys(("state", "n"), "orders_json:id orders_json:state")},
+    indirect={"out/with_rows": "orders_json:state"},
+    needs="grpc",
+    since="4.1",
+)
+def state_of_rows(spark: Any, d: str) -> None:
+    from pyspark.sql.streaming import StatefulProcessor
+
+    class Rows(StatefulProcessor):  # type: ignore[misc]
+        def init(self, handle):  # type: ignore[no-untyped-def]
+            self.seen = handle.getValueState("seen", "n long")
+
+        def handleInputRows(self, key, rows, timers):  # type: ignore[no-untyped-def]
+            from pyspark.sql import Row
+
+            yield Row(state=key[0], n=sum(1 for _ in rows))
+
+        def close(self):  # type: ignore[no-untyped-def]
+            pass
+
+    with _rocks(spark):
+        groups = (
+            spark.readStream.schema(ORDER).json(f"{d}/orders_json").select("id", "state").groupBy("state")
+        )
+        types = {"outputStructType": "state string, n long", "outputMode": "Append", "timeMode": "None"}
+        _counted(groups.transformWithState(statefulProcessor=Rows(), **types), d, "with_rows")
+
+
+@contextlib.contextmanager
+def _rocks(spark: Any) -> Iterator[None]:
+    """The only store that keeps a processor's state."""
+    key = "spark.sql.streaming.stateStore.providerClass"
+    before = spark.conf.get(key)
+    spark.conf.set(key, "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+    yield
+    spark.conf.set(key, before)
+
+
+@program(
+    inputs="orders_json python|numbers",
+    outputs={
+        "out/from_python": {"y": "python|numbers:x"},
+        "python|numbers": {"x": "orders_json:id"},
+    },
+    ends=("COMPLETE", "COMPLETE"),
+    since="4.0",
+)
+def stream_of_a_python_source(spark: Any, d: str) -> None:
+    from pyspark.sql import datasource as api
+
+    class Reader(api.SimpleDataSourceStreamReader):  # type: ignore[misc]
+        def initialOffset(self):  # type: ignore[no-untyped-def]
+            return {"at": 0}
+
+        def read(self, start):  # type: ignore[no-untyped-def]
+            return iter([(n,) for n in range(start["at"], 2)]), {"at": 2}
+
+        def readBetweenOffsets(self, start, end):  # type: ignore[no-untyped-def]
+            return iter([(n,) for n in range(start["at"], end["at"])])
+
+    class Writer(api.DataSourceStreamWriter):  # type: ignore[misc]
+        def write(self, rows):  # type: ignore[no-untyped-def]
+            list(rows)
+            return api.WriterCommitMessage()
+
+        def commit(self, messages, batch):  # type: ignore[no-untyped-def]
+            pass
+
+        def abort(self, messages, batch):  # type: ignore[no-untyped-def]
+            pass
+
+    class Numbers(api.DataSource):  # type: ignore[misc]
+        @classmethod
+        def name(cls):  # type: ignore[no-untyped-def]
+            return "numbers"
+
+        def schema(self):  # type: ignore[no-untyped-def]
+            return "x long"
+
+        def simpleStreamReader(self, schema):  # type: ignore[no-untyped-def]
+            return Reader()
+
+        def streamWriter(self, schema, overwrite):  # type: ignore[no-untyped-def]
+            return Writer()
+
+    spark.dataSource.register(Numbers)
+    frame = spark.readStream.format("numbers").load().selectExpr("x * 2 AS y")
+    query = frame.writeStream.option("checkpointLocation", f"{d}/check/python").start(f"{d}/out/from_python")
+    query.processAllAvailable()
+    query.stop()
+    orders = spark.readStream.schema(ORDER).json(f"{d}/orders_json").selectExpr("id AS x")
+    writer = orders.writeStream.format("numbers").option("checkpointLocation", f"{d}/check/to_python")
+    _await(writer.trigger(availableNow=True).start())
+
+
 def _await(query: Any) -> None:
     assert query.awaitTermination(120)
 
@@ -821,9 +978,16 @@ def higher_order_functions(spark: Any, d: str) -> None:
 
 @program(
     inputs="orders",
-    outputs={"out/odd ö": {"a.b": "orders:id", "c d": "orders:state", "ü`x": "orders:day"}},
+    outputs={
+        "out/odd ö": {
+            "a.b": "orders:id",
+            "c d": "orders:state",
+            "ü`x": "orders:day",
+            "n\ufffdl": "orders:amount",
+        }
+    },
     rows={"out/odd ö": 5},
 )
 def odd_names(spark: Any, d: str) -> None:
-    found = spark.read.parquet(f"{d}/orders").select("id", "state", "day").toDF("a.b", "c d", "ü`x")
-    found.write.json(f"{d}/out/odd ö")
+    found = spark.read.parquet(f"{d}/orders").select("id", "state", "day", "amount")
+    found.toDF("a.b", "c d", "ü`x", "n\0l").write.json(f"{d}/out/odd ö")

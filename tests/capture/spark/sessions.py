@@ -39,6 +39,7 @@ class Session:
         )
         self.records: list[dict[str, Any]] = []
         self._seen = 0
+        """Bytes of the events that were taken already: ten thousand queries tell more than should be read each time."""
         plain = self.capture._handle
 
         def keep(record: dict[str, Any]) -> None:
@@ -66,14 +67,19 @@ class Session:
 
     def peek(self) -> list[dict[str, Any]]:
         """The events since the last time, as they are now."""
-        return [json.loads(line) for line in self._events.read_text().splitlines()[self._seen :]]
+        return self._read()[0]
+
+    def _read(self) -> tuple[list[dict[str, Any]], int]:
+        with open(self._events, "rb") as file:
+            file.seek(self._seen)
+            lines = [line for line in file if line.endswith(b"\n")]
+        return [json.loads(line) for line in lines], self._seen + sum(map(len, lines))
 
     def take(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """The records and events since the last time."""
         self.settle()
         records, self.records[:] = list(self.records), []
-        events = self.peek()
-        self._seen += len(events)
+        events, self._seen = self._read()
         return records, events
 
     def stop(self) -> None:

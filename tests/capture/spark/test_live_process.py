@@ -226,3 +226,67 @@ session.stop()
     }
     assert found == {"chain": {"a": {"a"}}, "heap": {"b": {"b"}}, "tower": {"t": {"a", "b"}}}
     assert {identity(each)[1].rsplit("/", 1)[1] for e in ends(events) for each in e["inputs"]} == {"in"}
+
+
+def test_catalogs_that_a_session_learns_of_later(told: Callable[..., list[Event]]) -> None:
+    """A catalog may be configured at any time before its first use, and otherwise in another session."""
+    events = told("""
+session = Session(root)
+spark = session.spark
+kind = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
+for one, name in ((spark, "first"), (spark.newSession(), "second"), (spark, "first")):
+    one.conf.set("spark.sql.catalog.shop", kind)
+    one.conf.set("spark.sql.catalog.shop.url", f"jdbc:derby:memory:{name};create=true")
+    one.conf.set("spark.sql.catalog.shop.driver", "org.apache.derby.jdbc.EmbeddedDriver")
+    one.sql("CREATE SCHEMA IF NOT EXISTS shop.S")
+    one.range(2).writeTo("shop.S.T" if one.sql("SHOW TABLES IN shop.S").isEmpty() else "shop.S.U").create()
+session.stop()
+""")
+    made = [identity(out) for e in ends(events) for out in e["outputs"] if out["name"].split(".")[-1] in "TU"]
+    assert [place.rpartition(":")[2].split(";")[0] for place, _ in made] == ["first", "second", "first"]
+
+
+def test_a_probe_that_was_kept_damaged_is_compiled_again(
+    told: Callable[..., list[Event]], tmp_path: Path
+) -> None:
+    program = "session = Session(root)\nsession.spark.range(1).write.parquet(str(root / sys.argv[2]))\nsession.stop()"
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    try:
+        told(program, "one")
+        (kept,) = (tmp_path / "cache" / "headwater" / "probe").iterdir()
+        whole = kept.read_bytes()
+        kept.write_bytes(whole[:-1])
+        told(program, "two")
+        assert kept.read_bytes() == whole
+        assert _outputs(told(program, "three")) == {"one", "two", "three"}
+    finally:
+        del os.environ["XDG_CACHE_HOME"]
+
+
+def test_a_spark_without_janino(tmp_path: Path, told: Callable[..., list[Event]]) -> None:
+    """It says what is missing, and the job goes on."""
+    import pyspark
+
+    home, own = Path(pyspark.__file__).parent, tmp_path / "home"
+    shutil.copytree(
+        home, own, symlinks=True, copy_function=os.symlink, ignore=shutil.ignore_patterns("*.py", "janino*")
+    )
+    code = """
+import headwater.spark
+from headwater.errors import ConfigError
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.sql.codegen.wholeStage", "false").config(
+    "spark.sql.codegen.factoryMode", "NO_CODEGEN").getOrCreate()
+try:
+    headwater.spark.install(spark, transport=f"file://{root}/events.jsonl")
+except ConfigError as fault:
+    (root / "said").write_text(str(fault))
+assert spark.sparkContext.parallelize(range(3)).sum() == 3
+(root / "events.jsonl").touch()
+"""
+    os.environ["SPARK_HOME"] = str(own)
+    try:
+        assert told(code) == []
+    finally:
+        del os.environ["SPARK_HOME"]
+    assert "has no Janino" in (tmp_path / "said").read_text()

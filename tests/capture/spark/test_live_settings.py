@@ -51,6 +51,12 @@ spark.read.jdbc(url, "ORDERS").write.parquet(folder + "/e")  # line e
 def inner():
     frame.write.mode("overwrite").parquet(folder + "/f")  # line f
 inner()
+frame.count()  # line g
+frame.show()  # line h
+frame.rdd.map(str).saveAsTextFile(folder + "/i")  # line i
+stream = spark.readStream.schema("id long").parquet(folder + "/a").writeStream
+stream.trigger(availableNow=True).option("checkpointLocation", folder + "/c").start(folder + "/j").awaitTermination()  # line j
+frame.toPandas()  # line k
 spark.sparkContext.setLogLevel("OFF")
 spark.stop()
 """
@@ -100,7 +106,7 @@ def test_every_event_is_valid(told: Any, shared: Path) -> None:
 
 def test_each_action_tells_its_line_and_its_commit(told: Any) -> None:
     _, commit, found, _ = told
-    assert set(found) == set("abcdef")
+    assert set(found) == set("abcdefghijk")
     where = found["f"]["job"]["facets"]["sourceCodeLocation"]
     assert where["type"] == "git"
     assert where["url"].startswith(f"https://git.example.org/shop/jobs/blob/{commit}/src/job.py#L")

@@ -29,7 +29,11 @@ MILLION = 1_000_000
 
 def test_every_program_is_recorded_on_every_version() -> None:
     assert len(VERSIONS) >= 3
-    assert {(v, name) for v in VERSIONS for name in PROGRAMS} == set(RECORDED)
+    assert {(v, name) for v in VERSIONS for name in _on(v)} == set(RECORDED)
+
+
+def _on(version: str) -> list[str]:
+    return [name for name, program in PROGRAMS.items() if program.runs_on(version)]
 
 
 def test_records_are_small_and_of_no_machine() -> None:
@@ -73,7 +77,7 @@ def test_the_same_records_give_the_same_events(version: str, name: str) -> None:
 def test_all_programs_in_one_application(version: str) -> None:
     """Attribute and execution ids are of one application: what one program taught must not reach another."""
     apart = [replay(records(version, name), state(version)) for _, name in RECORDED if _ == version]
-    order = sorted(PROGRAMS, key=lambda name: records(version, name)[0]["time"])
+    order = sorted(_on(version), key=lambda name: records(version, name)[0]["time"])
     whole = replay([each for name in order for each in records(version, name)], state(version))
     told = {(e["run"]["runId"], e["eventType"]): _core(e) for e in ends(whole)}
     assert told == {(e["run"]["runId"], e["eventType"]): _core(e) for one in apart for e in ends(one)}
@@ -89,14 +93,15 @@ def _core(event: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_node_of_the_programs_is_unknown(version: str) -> None:
-    for name in PROGRAMS:
+    for name in _on(version):
         for event in replay(records(version, name), state(version)):
             assert "headwater_unknown" not in event["run"]["facets"], name
 
 
 def test_the_versions_tell_the_same_lineage() -> None:
-    for name in PROGRAMS:
-        told = [_edges(ends(replay(records(version, name), state(version)))) for version in VERSIONS]
+    for name, program in PROGRAMS.items():
+        versions = [version for version in VERSIONS if program.runs_on(version)]
+        told = [_edges(ends(replay(records(version, name), state(version)))) for version in versions]
         assert all(each == told[0] for each in told), name
 
 
@@ -314,6 +319,54 @@ def test_an_unknown_node_is_coarse_and_told() -> None:
     assert end["run"]["facets"]["headwater_unknown"]["nodes"] == ["QuantumShuffle"]
     assert direct(end, "x") == {"/a:x"}
     assert direct(end, "new") == {"/a:x", "/a:y"}
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_what_a_write_cannot_tell_is_said_of_batches_and_streams(streaming: bool) -> None:
+    run = "0a0a0a0a-0000-4000-8000-000000000000"
+    into = {"kafka.bootstrap.servers": "b:9092"}
+    plan = [
+        relation("/a", (1, "topic"), (2, "value")),
+        {"n": "Odd", "child": {"#": 0}, "o": [[1, "topic", "string"], [7, "value", "string"]]},
+        {"n": "WriteToMicroBatchDataSource", "table": {"t": "v2", "class": "KafkaTable", "name": "k", "properties": {}},
+         "query": {"#": 1}, "q": [[1, "topic", "string"], [7, "value", "string"]], "writeOptions": into, "o": []},
+    ]  # fmt: skip
+    told = [
+        {"kind": "start", "id": 1, "time": 10, "plan": plan, **({"description": f"id = x\nrunId = {run}\nbatch = 0"} if streaming else {})},
+        {"kind": "end", "id": 1, "time": 20, "metrics": []},
+        *([{"kind": "stream_end", "time": 30, "run": run}] if streaming else []),
+    ]  # fmt: skip
+    (end,) = ends(replay(told, state()))
+    assert end["eventType"] == "COMPLETE"
+    assert end["outputs"] == []
+    assert end["run"]["facets"]["headwater_unknown"]["nodes"] == ["Odd"]
+    (reason,) = end["run"]["facets"]["headwater_degraded"]["reasons"]
+    assert "topics" in reason
+
+
+def test_catalogs_are_those_of_the_session_that_asks() -> None:
+    s = state()
+    node = {"n": "DataSourceV2Relation", "table": {"t": "v2", "class": "SparkTable", "name": "t", "properties": {}},
+            "catalog": {"t": "catalog", "name": "ice", "class": "c"}, "identifier": {"t": "ident", "id": ["db", "t"]},
+            "options": {}, "o": [[1, "x", "string"]]}  # fmt: skip
+    found = []
+    for number, uri in enumerate(("http://one", "http://two", "http://one")):
+        conf = {"spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog", "spark.sql.catalog.ice.type": "rest",
+                "spark.sql.catalog.ice.uri": uri, "spark.sql.catalog.ice.token": "hush"}  # fmt: skip
+        told = [
+            {
+                "kind": "start",
+                "id": number,
+                "time": 10,
+                "plan": [node, write("/b", 0, (1, "x"))],
+                "conf": conf,
+            },
+            {"kind": "end", "id": number, "time": 20, "metrics": []},
+        ]
+        (end,) = ends(replay(told, s))
+        found += [each["namespace"] for each in end["inputs"]]
+    assert found == ["http://one", "http://two", "http://one"]
+    assert "hush" not in str(s.conf)
 
 
 def test_an_unknown_node_over_two_children_takes_from_both() -> None:

@@ -15,6 +15,12 @@ HIVE = {
     "spark.sql.catalogImplementation": "hive",
     "spark.hadoop.hive.metastore.uris": "thrift://meta:9083,thrift://spare:9083",
 }
+GLUE = {
+    "spark.sql.catalogImplementation": "hive",
+    "spark.hadoop.hive.metastore.client.factory.class": "com.amazonaws.glue.catalog.metastore.AWSGlueDataCatalogHiveClientFactory",
+    "spark.hadoop.hive.metastore.glue.catalogid": "123456789012",
+    "spark.hadoop.aws.region": "eu-west-1",
+}
 
 
 def named(found: list[names.Named]) -> list[tuple[str, str]]:
@@ -73,8 +79,9 @@ def catalog_table(*ident: str, location: str | None, kind: str = "MANAGED", prov
         (WAREHOUSE, catalog_table("shop", "t", location="s3a://x/y%20z", kind="EXTERNAL"), ("s3://x", "y z"), ("file:/wh", "shop.t")),
         (HIVE, catalog_table("spark_catalog", "shop", "t", location="s3a://lake/wh/shop.db/t"), ("s3://lake", "wh/shop.db/t"), ("hive://meta:9083", "shop.t")),
         (HIVE, catalog_table("spark_catalog", "shop", "Big", location="s3a://lake/wh/shop.db/big"), ("s3://lake", "wh/shop.db/big"), ("hive://meta:9083", "shop.big")),
+        (GLUE, catalog_table("spark_catalog", "shop", "t", location="s3a://lake/wh/shop.db/t"), ("s3://lake", "wh/shop.db/t"), ("arn:aws:glue:eu-west-1:123456789012", "table/shop/t")),
     ],
-    ids=["session", "two levels", "one level", "external", "hive", "hive folds"],
+    ids=["session", "two levels", "one level", "external", "hive", "hive folds", "glue as metastore"],
 )  # fmt: skip
 def test_tables_of_the_session_catalog(conf: dict[str, str], node: Any, identity: Any, link: Any) -> None:
     (found,), query = names.leaf(Naming(conf), node)

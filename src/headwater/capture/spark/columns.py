@@ -43,6 +43,8 @@ class Plan:
         self.nodes, self.ground = nodes, ground
         self.naming, self.named = ground.naming, ground.named
         self.unknown: set[str] = set()
+        self.missed: list[str] = []
+        """What could not be told, and why."""
         self.seen: dict[int, Deps] = {}
         self.subqueries: list[Rel] = []
         self.read: dict[Identity, Schema] = {}
@@ -274,9 +276,9 @@ class Plan:
     def _grouped(self, n: Node) -> Rel:  # applyInPandas and its kin
         rel = self._other(n)
         keys = [self.deps(e, self.seen) for e in n.get("groupingAttributes") or []]
-        for side in ("left", "right"):  # cogroup: the first columns of each side are its keys
-            if side + "GroupingLen" in n:
-                keys += self.child(n, side).columns()[: n[side + "GroupingLen"]]
+        for side, count in _FIRST.items():  # the first columns of a side are its keys
+            if count in n and side in n:
+                keys += self.child(n, side).columns()[: n[count]]
         return Rel(rel.outs, rel.env, union([rel.rows, indirect(union(keys), GROUP_BY)]), rel.inputs)
 
     def _other(self, n: Node) -> Rel:
@@ -284,8 +286,8 @@ class Plan:
         if not kids:
             found = leaf_rel(self.ground, n)
             for dataset, schema in found.inputs.items():
-                have = self.read.setdefault(dataset, [])
-                have.extend(each for each in schema if each not in have)
+                have = self.read.get(dataset, [])
+                self.read[dataset] = list(dict.fromkeys([*have, *schema])) if have else schema
             return found
         one = kids[0]
         if len(kids) > 1:
@@ -303,6 +305,8 @@ class Plan:
         new = {number: everything for number, _ in outs if number not in one.env}
         return Rel(outs, {**one.env, **new}, one.rows, one.inputs)
 
+
+_FIRST = {"left": "leftGroupingLen", "right": "rightGroupingLen", "child": "groupingAttributesLen"}
 
 _OPAQUE = frozenset(
     {"MapInPandas", "MapInArrow", "PythonMapInArrow", "FlatMapGroupsInPandas", "FlatMapGroupsInArrow"}
@@ -356,4 +360,7 @@ _NODES: dict[str, Callable[[Plan, Node], Rel]] = {
     "FlatMapGroupsInArrow": Plan._grouped,
     "FlatMapCoGroupsInPandas": Plan._grouped,
     "FlatMapCoGroupsInArrow": Plan._grouped,
+    "FlatMapGroupsInPandasWithState": Plan._grouped,
+    "TransformWithStateInPandas": Plan._grouped,
+    "TransformWithStateInPySpark": Plan._grouped,
 }

@@ -244,6 +244,11 @@ def degraded(*reasons: str) -> dict[str, Any]:
     return {"headwater_degraded": facet("headwater_degraded", reasons=list(reasons))} if reasons else {}
 
 
+def unknown(nodes: Collection[str]) -> dict[str, Any]:
+    """The run facet that names the plan's nodes that nobody here knows."""
+    return {"headwater_unknown": facet("headwater_unknown", nodes=sorted(nodes))} if nodes else {}
+
+
 def _statistics(counts: tuple[int | None, ...] | None) -> dict[str, int]:
     names = ("rowCount", "size", "fileCount")
     return {name: count for name, count in zip(names, counts or (), strict=False) if count is not None}
@@ -290,6 +295,11 @@ def error_message(error: str, language: str = "JAVA") -> dict[str, Any]:
 def sql(query: str) -> dict[str, Any]:
     """The sql facet, without secrets and of bounded length."""
     return facet("sql", query=scrub(query)[:_LONGEST_SQL], dialect="spark")
+
+
+def located(site: Mapping[str, str]) -> dict[str, Any]:
+    """The sourceCodeLocation facet, where the line that acted is known."""
+    return {"sourceCodeLocation": facet("sourceCodeLocation", **site)} if site else {}
 
 
 def job_type(kind: str, processing: str) -> dict[str, Any]:

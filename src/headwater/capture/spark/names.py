@@ -80,22 +80,33 @@ class Naming:
             "spark.sql.hive.metastore.uris"
         )
         hive = self.conf.get("spark.sql.catalogImplementation") == "hive"
+        glue = (
+            hive and "glue" in self.conf.get("spark.hadoop.hive.metastore.client.factory.class", "").lower()
+        )
         warehouse = self.conf.get("spark.sql.warehouse.dir")
-        kind: CatalogKind = "hive" if hive and uris else "hadoop"
+        kind: CatalogKind = "glue" if glue else "hive" if hive and uris else "hadoop"
         if location is None and warehouse:  # where Spark puts it
             own = [] if len(levels) < 2 or levels[-2] == "default" else [f"{levels[-2]}.db"]
             location = "/".join([warehouse.rstrip("/"), *own, levels[-1]])
         made = from_catalog(
-            kind, table, location=location, encoded=True, uri=uris if hive else None, warehouse=warehouse
+            kind,
+            table,
+            location=location,
+            encoded=True,
+            uri=uris if hive else None,
+            warehouse=warehouse,
+            region=self.conf.get("spark.hadoop.aws.region"),
+            account=self.conf.get("spark.hadoop.hive.metastore.glue.catalogid")
+            or self.conf.get("spark.glue.accountId"),
         )
         told = {
             "framework": provider or "hive",
-            "type": "hive" if hive else "memory",
+            "type": "glue" if glue else "hive" if hive else "memory",
             "name": "spark_catalog",
         }
         if warehouse:
             told["warehouseUri"] = warehouse
-        if hive and uris:
+        if hive and uris and not glue:
             told["metadataUri"] = uris.split(",")[0]
         return _named(made, kind="TABLE", catalog=told, storage=("", provider) if provider else None)
 

@@ -20,7 +20,7 @@ from headwater.capture.spark.relation import Ground, Schema, refs
 from headwater.capture.spark.state import Counts, Event, Execution, Record, State, Stream, naming
 from headwater.capture.spark.telling import event, finished, folded, run_id, streamed
 from headwater.capture.spark.writes import Effect, Output, aim, effect
-from headwater.naming import Identity, scrub
+from headwater.naming import Identity, scrub, scrub_mapping
 
 _WRITERS = re.compile(
     r"DataWritingCommandExec|(Append|Overwrite|Replace|Write|Delta|CreateTableAsSelect|AtomicCreate).*Exec$"
@@ -146,6 +146,9 @@ def _batch(r: Record, x: Execution, s: State) -> list[Event]:
     stream.inputs.update(inputs)
     for each in (x, *x.nested):
         stream.added.join(each.added)
+        if each.effect:
+            stream.unknown |= each.effect.unknown
+            stream.missed |= dict.fromkeys(each.effect.missed)
     for out in outputs:
         have = stream.outputs.get(out.named.identity)
         if have is not None:  # a stream's counts are those of all its batches
@@ -184,6 +187,7 @@ def _stream_start(r: Record, s: State) -> list[Event]:
 
 def _stream_progress(r: Record, s: State) -> list[Event]:
     stream = _stream_of(s, r["run"], r["time"])
+    stream.site = r.get("site") or stream.site
     if stream.ended or (not stream.outputs and not stream.inputs):
         return []
     progress = r.get("progress") or {}
@@ -214,7 +218,7 @@ def _stream_end(r: Record, s: State) -> list[Event]:
     stream = _stream_of(s, r["run"], r["time"])
     if stream.ended:
         return []
-    stream.ended = True
+    stream.ended, stream.site = True, r.get("site") or stream.site
     error = r.get("error")
     out = [*_opened(s, stream), streamed(s, stream, r["time"], "FAIL" if error else "COMPLETE", error=error)]
     if error:
@@ -235,7 +239,7 @@ def _job_start(r: Record, s: State) -> list[Event]:
     outputs = [Output(names.path(r["path"]))] if r.get("path") else []
     number = -1 - r["id"]
     x = s.jobs[r["id"]] = Execution(number, number, r["time"], effect=Effect("rdd", inputs, outputs))
-    x.added = s.beside.get(r["id"], x.added)
+    x.added, x.site = s.beside.get(r["id"], x.added), r.get("site") or {}
     x.told = _says(x)
     return [finished(s, x, x.start, None, "START")] if x.told else []
 
@@ -316,6 +320,8 @@ _HANDLERS: dict[str, Callable[[Record, State], list[Event]]] = {
 
 
 def _understand(r: Record, x: Execution, s: State) -> None:
+    if "conf" in r:  # a session with other catalogs than before
+        s.conf = {**s.conf, **{key: str(value) for key, value in scrub_mapping(r["conf"]).items()}}
     read, written, added = s.extensions.visit(r["plan"])
     for at, found in read.items():
         if not any(refs(value) for value in r["plan"][at].values()):  # of a leaf: its columns are theirs

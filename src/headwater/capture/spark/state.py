@@ -75,7 +75,12 @@ class Stream:
     job: str | None = None
     """The job's name; a stream is told when its first batch has said where it writes."""
     ended: bool = False
+    site: Mapping[str, str] = field(default_factory=dict)
     added: Added = field(default_factory=Added)
+    unknown: set[str] = field(default_factory=set)
+    """Nodes of its plans that nobody knows."""
+    missed: dict[str, None] = field(default_factory=dict)
+    """What could not be told, and why."""
 
 
 @dataclass(slots=True)

@@ -85,15 +85,14 @@ def finished(s: State, x: Execution, ms: int, error: str | None, kind: str) -> E
     command = x.effect.command if x.effect and x.effect.command else "execution"
     x.job = x.job or job_name(s, command, outputs)
     told: dict[str, Any] = {"sql": facets.sql(x.sql)} if x.sql else {}
-    if x.site:
-        told["sourceCodeLocation"] = facets.facet("sourceCodeLocation", **x.site)
+    told |= facets.located(x.site)
     run_facets: dict[str, Any] = dict(x.run_facets)
-    unknown = sorted({name for each in (x, *x.nested) if each.effect for name in each.effect.unknown})
-    if unknown:
-        run_facets["headwater_unknown"] = facets.facet("headwater_unknown", nodes=unknown)
-    left_out = facets.too_wide(outputs, s.settings) if whole else []
+    done = [each.effect for each in (x, *x.nested) if each.effect]
+    left_out = [text for each in done for text in each.missed] if whole else []
+    left_out += facets.too_wide(outputs, s.settings) if whole else []
     if any(each.unread for each in (x, *x.nested)):
         left_out.append("the queue was full: the plan was left behind")
+    run_facets |= facets.unknown({name for each in done for name in each.unknown})
     run_facets |= facets.degraded(*left_out)
     added = together(x)
     return event(
@@ -172,8 +171,11 @@ def streamed(
         s, kind, ms, x.run, x.job, "SQL_JOB", "STREAMING",
         x.added.onto("inputs", [facets.read(identity, schema, s.named.get(identity), None) for identity, schema in x.inputs.items()]),
         x.added.onto("outputs", [facets.written(out, s.settings, whole=kind != "START") for out in outputs]),
-        error=error, job_facets=x.added.facets.get("job_facets"),
-        run_facets={**facets.degraded(*facets.too_wide(outputs, s.settings)), **(run_facets or {}), **x.added.of_run()},
+        error=error, job_facets={**facets.located(x.site), **x.added.facets.get("job_facets", {})},
+        run_facets={
+            **facets.unknown(x.unknown), **facets.degraded(*x.missed, *facets.too_wide(outputs, s.settings)),
+            **(run_facets or {}), **x.added.of_run(),
+        },
     )  # fmt: skip
 
 

@@ -54,6 +54,8 @@ class Effect:
     gives: Rel | None = None
     """What may come back later under the same attribute ids."""
     unknown: frozenset[str] = frozenset()
+    missed: tuple[str, ...] = ()
+    """What could not be told, and why."""
 
 
 def effect(plan: Plan) -> Effect:
@@ -76,7 +78,7 @@ def effect(plan: Plan) -> Effect:
             out = Effect("", plan.rels[-1].inputs, [], plan.rels[-1])
         out.command = n["n"]
     out.inputs = {dataset: plan.read.get(dataset, schema) for dataset, schema in out.inputs.items()}
-    out.unknown = frozenset(plan.unknown)
+    out.unknown, out.missed = frozenset(plan.unknown), tuple(dict.fromkeys(plan.missed))
     for each in out.outputs:
         each.reasons = tuple(plan.reasons)
         if plan.texts:
@@ -161,7 +163,10 @@ def _topics(plan: Plan, n: Node, options: dict[str, Any]) -> dict[str, Any]:
         return options
     found = [plan.constants.get(each[0], frozenset()) for each in n["q"] if each[1].lower() == "topic"]
     texts = sorted(frozenset().union(*found))
-    return {**options, "topic": ",".join(texts)} if texts else options
+    if not texts:
+        plan.missed.append("the topics that are written to stand in the data, so no output is told")
+        return options
+    return {**options, "topic": ",".join(texts)}
 
 
 def _insert_relation(plan: Plan, n: Node) -> Effect:
@@ -218,8 +223,13 @@ def _micro_batch(plan: Plan, n: Node) -> Effect:
         named = names.table(plan.naming, n["catalogTable"])
     elif where:
         named = [names.path(where.group(1))]
-    elif isinstance(n.get("table"), dict) and n["table"].get("t") == "v2":
-        named = names.v2(plan.naming, {**n, "options": _topics(plan, n, n.get("writeOptions") or {})})
+    else:
+        into = (
+            plan.nodes[n["relation"]["#"]] if "relation" in n else n
+        )  # since 4.2 a relation holds the table
+        if isinstance(into.get("table"), dict) and into["table"].get("t") == "v2":
+            options = _topics(plan, n, n.get("writeOptions") or {})
+            named = names.v2(plan.naming, {**into, "options": options})
     return _query(plan, n, named)
 
 

@@ -71,6 +71,7 @@ public class Probe extends SparkListener {
   private final AtomicLong lost = new AtomicLong();
   private boolean texts = false;                  // asked for: expressions as SQL
   private boolean plans = false;                  // asked for: the optimized plan as JSON
+  private String naming = "";                     // what names tables, as it was written down last
   private long nanos = 0; // time spent on the listener thread, for the overhead benchmark
 
   public Probe() {
@@ -201,6 +202,8 @@ public class Probe extends SparkListener {
       if (exec != null || context == null) return;
       jobs.add(Integer.valueOf(e.jobId()));
       StringBuilder out = head("job_start", e.jobId(), e.time());
+      String site = e.properties() == null ? null : e.properties().getProperty("callSite.short");
+      if (site != null) out.append(",\"description\":").append(quote(clean(site)));
       scala.Option job = context.dagScheduler().jobIdToActiveJob().get(Integer.valueOf(e.jobId())); // may be over already
       if (job.isDefined()) {
         Stage last = ((ActiveJob) job.get()).finalStage();
@@ -406,6 +409,37 @@ public class Probe extends SparkListener {
     out.append("}");
   }
 
+  /** What names tables: catalogs, warehouse and metastore as this session has them now; written down when they changed. */
+  private void naming(StringBuilder out, QueryExecution qe) {
+    java.util.TreeMap found = new java.util.TreeMap();
+    try {
+      org.apache.spark.sql.internal.SQLConf conf = qe.sparkSession().sessionState().conf();
+      scala.collection.Iterator it = conf.getAllConfs().iterator();
+      while (it.hasNext()) {
+        scala.Tuple2 each = (scala.Tuple2) it.next();
+        if (((String) each._1()).startsWith("spark.sql.catalog.")) found.put(each._1(), each._2());
+      }
+      found.put("spark.sql.warehouse.dir", conf.warehousePath());
+      found.put("spark.sql.catalogImplementation", conf.getConfString("spark.sql.catalogImplementation", "in-memory"));
+      String[] keys = new String[] {"hive.metastore.uris", "hive.metastore.client.factory.class", "hive.metastore.glue.catalogid", "aws.region"};
+      for (int i = 0; context != null && i < keys.length; i++) { // a hive-site.xml is part of it
+        String value = context.hadoopConfiguration().get(keys[i]);
+        if (value != null) found.put("spark.hadoop." + keys[i], value);
+      }
+    } catch (Throwable t) { return; } // a session of another kind
+    StringBuilder made = new StringBuilder(256).append("{");
+    java.util.Iterator it = found.entrySet().iterator();
+    while (it.hasNext()) {
+      Map.Entry each = (Map.Entry) it.next();
+      if (made.length() > 1) made.append(",");
+      made.append(quote((String) each.getKey())).append(":").append(quote((String) each.getValue()));
+    }
+    String now = made.append("}").toString();
+    if (now.equals(naming)) return;
+    naming = now;
+    out.append(",\"conf\":").append(now);
+  }
+
   private void plan(StringBuilder out, QueryExecution qe) {
     LogicalPlan analyzed = null;
     try { analyzed = qe.analyzed(); } catch (Throwable refused) { return; } // 4.x opens an execution for a query that cannot be analysed
@@ -426,6 +460,7 @@ public class Probe extends SparkListener {
     }
     if (!deltas.isEmpty()) touched.put(Long.valueOf(execution), deltas);
     out.append(",\"plan\":[").append(nodes).append("]");
+    naming(out, qe);
     String sql = text(analyzed);
     if (sql != null) out.append(",\"sql\":").append(quote(clean(sql.length() > 250000 ? sql.substring(0, 250000) : sql)));
     LinkedHashMap named = idents(analyzed);
@@ -1022,6 +1057,7 @@ public class Probe extends SparkListener {
     for (int i = 0; i < s.length(); i++) {
       char c = s.charAt(i);
       if (c == '"' || c == '\\') out.append('\\').append(c);
+      else if (c == 0) out.append('\ufffd'); // no consumer takes it in a name
       else if (c < 32) out.append(String.format("\\u%04x", new Object[] {Integer.valueOf((int) c)}));
       else out.append(c);
     }
