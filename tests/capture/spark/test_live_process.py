@@ -290,3 +290,26 @@ assert spark.sparkContext.parallelize(range(3)).sum() == 3
     finally:
         del os.environ["SPARK_HOME"]
     assert "has no Janino" in (tmp_path / "said").read_text()
+
+
+def test_a_connect_session_is_refused_plainly_and_works_on(
+    told: Callable[..., list[Event]], tmp_path: Path
+) -> None:
+    pytest.importorskip(
+        "grpc", reason="the client of Spark Connect needs grpcio: pip install 'pyspark[connect]'"
+    )
+    code = """
+import headwater.spark
+from headwater.errors import ConfigError
+from pyspark.sql import SparkSession
+(root / "events.jsonl").touch()
+spark = SparkSession.builder.remote("local[1]").getOrCreate()
+try:
+    headwater.spark.install(spark, transport=f"file://{root}/events.jsonl")
+except ConfigError as fault:
+    (root / "said").write_text(str(fault))
+assert spark.range(3).count() == 3
+spark.stop()
+"""
+    assert told(code) == []
+    assert "gives no access to the driver" in (tmp_path / "said").read_text()
