@@ -175,11 +175,21 @@ def say(answer: dict) -> None:
 class Application:
     """A process of the above."""
 
-    def __init__(self, who: str, folder: Path, url: str, *, wide: bool = False, hurry: bool = False) -> None:
+    def __init__(
+        self,
+        who: str,
+        folder: Path,
+        url: str,
+        *,
+        wide: bool = False,
+        hurry: bool = False,
+        first: bool = False,
+    ) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         env = {**os.environ, "HEADWATER_SPOOL": str(folder / "spool"), **({"WIDE": "1"} if wide else {})}
         env |= {"HURRY": "1"} if hurry else {}
+        env |= {"XDG_CACHE_HOME": str(folder / "cache")} if first else {}  # no probe was compiled before
         command = [sys.executable, __file__, "--application", who, str(folder), url]
         self.who = who
         with open(folder / "log.txt", "w") as log:
@@ -320,18 +330,20 @@ def measure(state: str, root: Path, full: bool, only: tuple[str, ...]) -> None:
 
 
 def starts(root: Path, times: int) -> None:
-    """An application that starts, does nothing and stops."""
-    rows: dict[str, list[dict]] = {who: [] for who in WHO}
+    """An application that starts, does nothing and stops; for Headwater also the first of its Spark, which compiles the probe."""
+    every = (*WHO, "first")
+    rows: dict[str, list[dict]] = {who: [] for who in every}
     with server("up") as url:
         for i in range(times):
-            for who in turn(WHO, i):
-                app = Application(who, root / "start" / f"{i}{who}", url)
+            for who in turn(every, i):
+                name, folder = "headwater" if who == "first" else who, root / "start" / f"{i}{who}"
+                app = Application(name, folder, url, first=who == "first")
                 rows[who].append({"start": app.started, **app.stop()})
     print("\nstart and stop of an application (medians)")
     for part in ("start", "stop", "exit"):
-        got = {who: statistics.median(each[part] for each in rows[who]) for who in WHO}
-        more = "   ".join(f"{who} {got[who] - got['none']:+.2f} s" for who in WHO[1:])
-        print(f"  {part:22s} none {got['none']:.2f} s   {more}")
+        got = {who: statistics.median(each[part] for each in rows[who]) for who in every}
+        more = "   ".join(f"{who} {got[who] - got['none']:+.2f} s" for who in every[1:])
+        print(f"  {part:22s} none {got['none']:.2f} s   {more}", flush=True)
 
 
 def main() -> None:
