@@ -28,7 +28,7 @@ COMMANDS = {
     "headwater spool": "",
     "headwater spool status": "--dir --json",
     "headwater spool show": "--dir --dead --limit --json",
-    "headwater spool drain": "--dir --follow --linger --json",
+    "headwater spool drain": "--dir --follow --linger --metrics --json",
     "headwater spool replay": "--dir --json",
     "headwater spool purge": "--dir --all --yes --json",
     "headwater pipeline": "",

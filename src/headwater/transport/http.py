@@ -131,6 +131,7 @@ class HttpTransport:
                 refused={at: self._scrub(r.reason) for at, r in sent.refused.items() if not r.retryable},
                 pending=sent.pending(len(events)),
                 retry_after=fault.retry_after,
+                cause=fault.cause,
             ) from fault
         if sent.refused:
             # sending all again is harmless to those taken already, and the only way for those that may pass yet
@@ -261,12 +262,14 @@ class HttpTransport:
         elif answer.is_redirect:
             hint = f": it moved to {answer.headers.get('Location', 'elsewhere')}; use that url"
         text = f"{self._shown} answered {code} {self._reason(answer)}{hint}"
-        return TransportError(self._scrub(text), retryable=code in TRY_AGAIN, retry_after=asked)
+        return TransportError(
+            self._scrub(text), retryable=code in TRY_AGAIN, retry_after=asked, cause=f"http_{code}"
+        )
 
     def _unreachable(self, fault: Exception) -> TransportError:
         why = self._scrub(str(fault) or type(fault).__name__)
         text = f"no answer from {self._shown}: {why}; is `headwater serve` running there? Set HEADWATER_TRANSPORT to send elsewhere"
-        return TransportError(text, retryable=True)
+        return TransportError(text, retryable=True, cause="unreachable")
 
     def _told(self, events: Sequence[bytes], sent: _Sent) -> str:
         told = sorted(sent.refused.items())

@@ -49,6 +49,8 @@ class State(msgspec.Struct, frozen=True):
     dead: int = 0
     torn: int = 0
     fault: str | None = None
+    cause: str | None = None
+    """The fault in a word."""
     failing_since: float | None = None
     """Seconds since 1970."""
 
@@ -103,10 +105,10 @@ class Drainer:
                     pause = min(POLL[1], pause * 1.5)
                 self._tell()
         except Stopped as why:
-            self._tell("stopped" if why.fault else "ended", fault=str(why.fault) if why.fault else None)
+            self._tell("stopped" if why.fault else "ended", why.fault)
             return self.state
         except OSError as why:  # a full disk, or a folder that was deleted
-            self._tell("stopped", fault=f"{self.place.folder}: {why.strerror or why}")
+            self._tell("stopped", self._broken(why))
             return self.state
         finally:
             self.close()
@@ -189,7 +191,7 @@ class Drainer:
         wait = self._breaker.failed(fault.retry_after)
         if not fault.retryable or now + wait * 1e9 - self._failing > self._patience * 1e9:
             raise Stopped(fault)
-        self._tell("waiting", fault=str(fault))
+        self._tell("waiting", fault)
         until = now + int(wait * 1e9)
         while (rest := until - clock.steady()) > 0:
             self._wait(min(rest / 1e9, HEARTBEAT))
@@ -211,7 +213,7 @@ class Drainer:
                 self._target, self._told = self.place.target(), (told, clock.wall())
                 self._transport = open_transport(sending(self._target.to, self._timeout))
         except OSError as fault:
-            raise Stopped(TransportError(f"{self.place.folder} is gone: {fault}", retryable=False)) from None
+            raise Stopped(self._broken(fault)) from None
         except HeadwaterError as fault:
             raise Stopped(fault) from None
         assert self._transport is not None
@@ -229,15 +231,20 @@ class Drainer:
         self._progress(delivered)
         self._tell()
 
-    def _tell(self, doing: str | None = None, fault: str | None = None) -> None:
+    def _broken(self, fault: OSError) -> TransportError:
+        gone = " is gone" if isinstance(fault, FileNotFoundError) else ""
+        text = f"{self.place.folder}{gone}: {fault.strerror or fault}"
+        return TransportError(text, retryable=False, cause="disk")
+
+    def _tell(self, doing: str | None = None, fault: HeadwaterError | None = None) -> None:
         """Write down what is done: at once where it changes, else now and then."""
         old = self.state
-        failing = None
+        told: dict[str, Any] = {"fault": None, "cause": None, "failing_since": None}
         if doing in ("waiting", "stopped") or (doing is None and old.doing == "waiting"):
-            failing, fault = old.failing_since or clock.wall(), fault or old.fault
-        self.state = msgspec.structs.replace(
-            old, doing=doing or old.doing, fault=fault, failing_since=failing, torn=self._backlog.torn
-        )
+            told = {"failing_since": old.failing_since or clock.wall()}
+            if fault is not None:
+                told |= {"fault": str(fault), "cause": getattr(fault, "cause", "settings")}
+        self.state = msgspec.structs.replace(old, doing=doing or old.doing, torn=self._backlog.torn, **told)
         if doing is None and abs(clock.wall() - self._written) < HEARTBEAT:
             return
         self._written = clock.wall()

@@ -119,12 +119,12 @@ def places(root: Path) -> list[Place]:
     """The destinations in a spool directory; the directory itself may be one.
 
     Raises:
-        ConfigError: there is no such directory.
+        ConfigError: there is no such directory, or it is another user's.
 
     """
-    if (root / "target").exists():
-        return [Place(root)]
     try:
+        if (root / "target").exists():
+            return [Place(root)]
         return [Place(each) for each in sorted(root.iterdir()) if (each / "target").exists()]
     except OSError as fault:
         raise ConfigError(f"{root} is no spool: {fault.strerror or fault}") from None

@@ -44,6 +44,7 @@ def _drainer(place: Place) -> dict[str, Any]:
         "dead": told.dead,
         "torn": told.torn,
         "fault": told.fault,
+        "cause": told.cause,
         "failing_since": since
         and datetime.fromtimestamp(since, timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
     }
