@@ -67,7 +67,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "place",
         "dead",
         "backlog",
-        "wills",
+        "wills syncing",
         "drainer",
         "detached report news census",
         "metrics",

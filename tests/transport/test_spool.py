@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,7 @@ from spool_child import event
 
 from headwater.errors import ConfigError, TransportError
 from headwater.transport import KeepsWills, open_transport
-from headwater.transport.spool import SpoolTransport, backlog, dead, detached, identity, wills
+from headwater.transport.spool import SpoolTransport, backlog, dead, detached, identity, syncing, wills
 from headwater.transport.spool.backlog import Backlog
 from headwater.transport.spool.drainer import Drainer, State, drained, locked, rests, state
 from headwater.transport.spool.identity import Writer, clock, gone, me
@@ -348,6 +349,36 @@ def test_fsync_by_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy
     for number in range(3):
         transport.send([event(RUN, number)])
     assert len(calls) == least
+
+
+def test_a_drainer_at_work_waits_for_the_disk_and_the_host_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), real(file)))
+    transport = spool(tmp_path, "http://localhost:1", drain="process", segment_bytes=900)
+    monkeypatch.setattr(detached, "start", lambda *_: None)
+    transport.send([event(RUN, 0)])
+    assert synced  # nobody is at work yet
+    with syncing.syncing(transport.place):
+        Drainer(transport.place)._tell("waiting", TransportError("down", retryable=True))
+        synced.clear()
+        mine = threading.get_ident()
+        monkeypatch.setattr(os, "fsync", lambda file: (synced.append(threading.get_ident()), real(file)))
+        for number in range(1, 9):  # some of them complete a file
+            transport.send([event(RUN, number)])
+        assert mine not in synced
+    assert synced
+    waits = {segment.stem: segment.path.stat().st_size for segment, _, _ in backlog.waiting(transport.place)}
+    assert syncing.sync(transport.place, {}) == waits
+    synced.clear()
+    assert syncing.sync(transport.place, waits) == waits
+    assert synced == []  # nothing is waited for twice
+    Drainer(transport.place)._tell("stopped", TransportError("no", retryable=False))
+    _JUMP[0] += int(2e9)
+    transport.send([event(RUN, 9)])
+    assert synced == [mine]  # nobody else would do it
 
 
 # --- wills

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from inspect import signature
 from time import sleep
 from typing import Any
@@ -25,6 +25,7 @@ from headwater.transport.spool.breaker import Breaker
 from headwater.transport.spool.identity import Writer, clock, gone, me
 from headwater.transport.spool.place import TO, Place, Target, write_whole
 from headwater.transport.spool.segment import OWNER_ONLY, Segment, frames
+from headwater.transport.spool.syncing import syncing
 from headwater.transport.spool.wills import Wills
 
 try:
@@ -33,7 +34,10 @@ except ImportError:  # pragma: no cover - Windows: there, keep to one drainer
     fcntl = None  # type: ignore[assignment]
 
 MOST, MOST_BYTES = 500, 4 << 20  # of one batch
-POLL = 0.02, 0.2  # seconds between looks at a spool that is empty, at first and at last
+POLL, GROWTH = (
+    (0.02, 0.2),
+    1.05,
+)  # seconds between looks at a spool that is empty; the longest after some four seconds
 HEARTBEAT = 5.0  # seconds after which its state is written again, though nothing changed
 AFRESH = 30.0  # seconds after which a heartbeat that stopped means that the drainer did
 RESTED = 60.0  # seconds that one which stopped for a fault is left alone
@@ -88,9 +92,13 @@ class Drainer:
 
     def run(self, *, follow: bool = False, linger: float = 0.0, budget: float | None = None) -> State:
         """Deliver until nothing is left, and then for `linger` seconds more, or for ever; at most for `budget` seconds."""
-        empty, pause = clock.steady(), POLL[0]
-        self._until = None if budget is None else empty + budget * 1e9
+        self._until = None if budget is None else clock.steady() + budget * 1e9
         self._tell("draining")
+        with syncing(self.place) if budget is None else nullcontext():
+            return self._run(follow, linger)
+
+    def _run(self, follow: bool, linger: float) -> State:
+        empty, pause = clock.steady(), POLL[0]
         try:
             while True:
                 if self.round():
@@ -102,7 +110,7 @@ class Drainer:
                     self._tell("draining")
                 else:
                     self._wait(pause)
-                    pause = min(POLL[1], pause * 1.5)
+                    pause = min(POLL[1], pause * GROWTH)
                 self._tell()
         except Stopped as why:
             self._tell("stopped" if why.fault else "ended", why.fault)

@@ -91,7 +91,8 @@ class Segment:
             OSError: not all could be written; what was is taken back, and the segment ends.
 
         """
-        data, self._head = self._head + data, b""
+        if self._head:
+            data, self._head = self._head + data, b""
         try:
             write_all(self._file, data)
         except OSError:
