@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
 
 from headwater.errors import ConfigError, TransportError
 from headwater.transport._answers import Refusal, backoff, failed, named, reason, retry_after
@@ -35,12 +36,11 @@ PROFILES: Mapping[str, tuple[str | None, bool]] = {
 """name -> (where below the endpoint arrays go, whether a single event goes there too)"""
 
 
-@dataclass(slots=True)
-class _Sent:
+class _Sent(msgspec.Struct):
     """What became of the events of one call, by position."""
 
-    taken: set[int] = field(default_factory=set)
-    refused: dict[int, Refusal] = field(default_factory=dict)
+    taken: set[int] = msgspec.field(default_factory=set)
+    refused: dict[int, Refusal] = msgspec.field(default_factory=dict)
 
     def pending(self, count: int) -> set[int]:
         """Those which may be sent again."""

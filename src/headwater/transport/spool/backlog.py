@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count, groupby
 from pathlib import Path
@@ -33,12 +32,11 @@ NAMELESS = 60.0  # seconds after which a segment without a header is nobody's
 FOREIGN = 7 * 86400.0  # seconds of silence after which a writer on another host counts as gone
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(msgspec.Struct):
     """Events to deliver together, and how far that brings each segment."""
 
-    events: list[bytes] = field(default_factory=list)
-    ends: dict[str, int] = field(default_factory=dict)
+    events: list[bytes] = msgspec.field(default_factory=list)
+    ends: dict[str, int] = msgspec.field(default_factory=dict)
     size: int = 0
 
 

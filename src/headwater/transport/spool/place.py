@@ -16,7 +16,6 @@ import re
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -41,8 +40,7 @@ class Target(msgspec.Struct, frozen=True):
     max_age: float = 14 * 86400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """The folder of one destination."""
 
     folder: Path
