@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import stat
 import subprocess
@@ -13,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lineage_server import Answer, Request, Server
+from lineage_server import Answer, Request, Server, running
 from spool_child import event
 
 from headwater.errors import ConfigError, TransportError
@@ -582,9 +584,92 @@ def test_a_failing_server_is_asked_ever_more_rarely_and_with_one_event(
     transport = filled(tmp_path, server)
     assert drain(transport, wait=_quick(waited)).doing == "ended"
     sizes = [len(r.json) if isinstance(r.json, list) else 1 for r in server.requests]
-    assert sizes == [6, 6, 1, 1, 1, 1, 5]
+    assert sizes == [6, 6, 1, 1, 1, 1, 2, 3]
     assert 0.5 * 31 * 0.75 <= sum(waited) <= 0.5 * 31 * 1.25
     assert list(dict.fromkeys(numbers(server))) == list(range(6))
+
+
+@given(
+    runs=st.lists(st.sampled_from("abcd"), min_size=1, max_size=40),
+    poisons=st.sets(st.integers(0, 39), max_size=4),
+    outage=st.integers(0, 12),
+    batches=st.booleans(),
+)
+def test_an_event_that_the_server_fails_at_does_not_hold_up_the_others(
+    runs: list[str], poisons: set[int], outage: int, batches: bool
+) -> None:
+    """Nothing is lost, no good event is buried, and each run's events come in their order."""
+    bad = {f'"name": "{number}"'.encode() for number in poisons if number < len(runs)}
+
+    def rule(request: Request) -> Answer:
+        if not batches and request.path.endswith("/batch"):
+            return Answer(404)
+        failing = len(asked) < outage or any(each in request.body for each in bad)
+        asked.append(request)
+        if not failing:
+            taken.extend(request.json if isinstance(request.json, list) else [request.json])
+        return Answer(500 if failing else 201)
+
+    asked: list[Request] = []
+    taken: list[Any] = []
+    uuids = {letter: f"00000000-0000-4000-8000-00000000000{letter}" for letter in "abcd"}
+    with tempfile.TemporaryDirectory() as folder, contextmanager(running)() as server:
+        server.rule = rule
+        transport = spool(Path(folder), server.url)
+        transport.send([event(uuids[letter], number) for number, letter in enumerate(runs)])
+        transport.close()
+        drain(transport)
+        came = [(each["run"]["runId"], int(each["job"]["name"])) for each in taken]
+        left = [int(json.loads(each)["job"]["name"]) for each in waiting(transport)]
+        buried = names(transport)
+    first = list(dict.fromkeys(came))
+    for letter, uuid in uuids.items():
+        told = [number for run, number in first if run == uuid]
+        assert told == sorted(told), f"{letter} came out of order"
+    assert {number for _, number in came} | set(buried) | set(left) == set(range(len(runs)))
+    assert set(buried) <= poisons
+    good = {letter for number, letter in enumerate(runs) if number not in poisons}
+    if len(good) > 1:  # each poison has an event of another run beside it at some time
+        last = {letter: max(n for n, each in enumerate(runs) if each == letter) for letter in good}
+        ahead = {p for p in poisons if p < len(runs) and any(p < last[g] for g in good - {runs[p]})}
+        assert ahead <= set(buried)
+
+
+def test_an_event_set_aside_can_be_replayed_and_says_why(tmp_path: Path, server: Server) -> None:
+    server.rule = lambda request: Answer(500, {"detail": "boom"}) if b'"name": "0"' in request.body else None
+    transport = spool(tmp_path, server.url)
+    transport.send([event(RUN, 0), event(OTHER, 1), event(RUN, 2)])
+    transport.close()
+    seen = drain(transport)
+    assert (seen.doing, seen.delivered, seen.dead) == ("ended", 2, 1)
+    (letter,) = dead.letters(transport.place)
+    assert re.search(
+        r"answered 500 boom \(to this event alone, \d times, while it took another\)", letter.reason
+    )
+    server.rule = None
+    assert dead.replay(transport.place) == 1
+    assert drain(transport).delivered == 1
+    assert numbers(server)[-1] == 0
+
+
+def test_an_event_alone_waits_and_is_set_aside_when_another_comes(tmp_path: Path, server: Server) -> None:
+    """A server that fails for all cannot be told from it before."""
+    server.rule = lambda request: Answer(500) if b'"name": "0"' in request.body else None
+    transport = spool(tmp_path, server.url)
+    transport.send([event(RUN, 0), event(RUN, 1)])
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        _JUMP[0] += int(seconds * 1e9)
+        if len(waited) == 12:
+            transport.send([event(OTHER, 2)])
+
+    assert drain(transport, wait=wait).doing == "ended"
+    assert len(waited) >= 12
+    assert names(transport) == [0]
+    taken = [request.json["job"]["name"] for request in server.requests if b'"name": "0"' not in request.body]
+    assert taken == ["2", "1"]
 
 
 def test_it_gives_up_after_its_patience_and_keeps_everything(tmp_path: Path) -> None:

@@ -33,11 +33,16 @@ FOREIGN = 7 * 86400.0  # seconds of silence after which a writer on another host
 
 
 class Batch(msgspec.Struct):
-    """Events to deliver together, and how far that brings each segment."""
+    """Events to deliver together, and how far each of them brings its segment."""
 
     events: list[bytes] = msgspec.field(default_factory=list)
-    ends: dict[str, int] = msgspec.field(default_factory=dict)
+    marks: list[tuple[int, str, int]] = msgspec.field(default_factory=list)
+    """After so many events, that segment is read up to there."""
     size: int = 0
+
+    def upto(self, count: int) -> dict[str, int]:
+        """How far the first so many events bring each segment."""
+        return {stem: end for after, stem, end in self.marks if 0 < after <= count}
 
 
 class Backlog:
@@ -66,14 +71,14 @@ class Backlog:
                 batch.events.append(frame.payload)
                 batch.size += len(frame.payload)
             if batch.events:
-                batch.ends[segment.stem] = frame.end
+                batch.marks.append((len(batch.events), segment.stem, frame.end))
         if batch.events:
             yield batch
         self._sweep()
 
-    def acknowledge(self, batch: Batch) -> None:
-        """The batch is delivered, or among the dead letters: it will not be seen again."""
-        self._cursor.update(batch.ends)
+    def acknowledge(self, batch: Batch, count: int | None = None) -> None:
+        """The batch, or the first so many of it, is delivered or among the dead letters: it will not be seen again."""
+        self._cursor.update(batch.upto(len(batch.events) if count is None else count))
         self._sweep()
 
     def _merged(self) -> Iterator[tuple[Listed, Frame]]:
