@@ -30,6 +30,7 @@ COMMANDS = {
     "headwater spool show": "--dir --dead --limit --json",
     "headwater spool drain": "--dir --follow --linger --metrics --json",
     "headwater spool replay": "--dir --json",
+    "headwater spool move": "SOURCE TARGET --json",
     "headwater spool purge": "--dir --all --yes --json",
     "headwater pipeline": "",
     "headwater pipeline run": "--source --sink --master --conf --json",

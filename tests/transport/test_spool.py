@@ -242,13 +242,73 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     assert b"s3cret" in (transport.place / "target").read_bytes()
 
 
-def test_one_directory_holds_several_destinations_and_the_newest_key_counts(tmp_path: Path) -> None:
-    one, other = spool(tmp_path, "http://a:1?api_key=x"), spool(tmp_path, "http://b:1")
-    again = spool(tmp_path, "http://a:1?api_key=y")
-    assert one.place == again.place != other.place
-    assert spool(tmp_path, "http://a:1?endpoint=z").place not in (one.place, other.place)
-    assert one.place.target().to["api_key"] == "y"
-    assert len(places(tmp_path / "spool")) == 3
+def test_a_destination_and_who_we_are_there_have_a_folder_of_their_own(tmp_path: Path) -> None:
+    def place(to: Any) -> Any:
+        return spool(tmp_path, to).place
+
+    one, other = place("http://a:1?api_key=x"), place("http://b:1")
+    assert place("http://a:1?api_key=x&timeout=9&verify=no") == one  # how it is reached makes no difference
+    assert place({"url": "http://a:1", "api_key": "x"}) == one
+    oauth = {"type": "oauth", "token_url": "https://id", "client_id": "a", "client_secret": "1"}
+    apart = [
+        one,
+        other,
+        place("http://a:1"),
+        place("http://a:1?api_key=y"),
+        place("http://a:1?endpoint=z"),
+        place("http://me:1@a:1"),
+        place("http://me:2@a:1"),
+        place({"url": "http://a:1", "auth": oauth}),
+        place({"url": "http://a:1", "auth": {**oauth, "client_secret": "2"}}),
+    ]
+    assert len({each.folder for each in apart}) == len(apart) == len(places(tmp_path / "spool"))
+    assert one.target().to["api_key"] == "x"
+
+
+def test_the_name_of_a_folder_tells_nothing_of_its_key(tmp_path: Path) -> None:
+    """In another spool the same key gives another name: whoever sees one cannot try keys until it comes out."""
+    one, other = (spool(tmp_path / name, "http://a:1?api_key=x").place.name for name in "ab")
+    assert one != other
+    assert stat.S_IMODE((tmp_path / "a" / "spool" / "salt").stat().st_mode) == 0o600
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", f"from headwater.transport.spool import SpoolTransport as S; print(S('spool://{tmp_path}/c', to='http://a:1', drain='off').place.name)"],
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]  # fmt: skip
+    assert len({child.communicate()[0] for child in children}) == 1  # though all of them come first
+
+
+def test_events_are_never_sent_with_a_key_they_were_not_emitted_with(tmp_path: Path, server: Server) -> None:
+    for number, key in enumerate("xyxy"):
+        made = spool(tmp_path, f"{server.url}?api_key={key}")
+        made.send([event(RUN, number)])
+        made.close()
+    for place in places(tmp_path / "spool"):
+        assert Drainer(place).run().delivered == 2
+    keys = {int(each["job"]["name"]): r.headers["X-API-Key"] for r in server.requests for each in r.json}
+    assert keys == {0: "x", 1: "y", 2: "x", 3: "y"}
+
+
+def test_what_waits_can_be_moved_to_another_key(tmp_path: Path, server: Server) -> None:
+    old = spool(tmp_path, f"{server.url}?api_key=old", segment_bytes=500)
+    old.send([event(RUN, n) for n in range(3)])
+    old.send([event(RUN, 3)])
+    old.close()
+    view = Backlog(old.place)
+    batch = next(iter(view.batches(1, 10**6)))
+    view.acknowledge(batch)  # the first of a file is delivered, and does not come again
+    new = spool(tmp_path, f"{server.url}?api_key=new")
+    new.send([event(OTHER, 9)])
+    living = spool(tmp_path, f"{server.url}?api_key=old")
+    living.send([event(RUN, 4)])
+    assert backlog.move(old.place, new.place) == 3
+    assert waiting(living) == [event(RUN, 4)]  # its file is still written
+    Drainer(new.place).run()
+    assert numbers(server) == [9, 1, 2, 3]
+    assert {request.headers["X-API-Key"] for request in server.requests} == {"new"}
+    assert backlog.move(old.place, new.place) == 0
 
 
 @pytest.mark.parametrize(
@@ -689,7 +749,7 @@ def test_a_server_without_batches(tmp_path: Path, server: Server, status: int) -
     assert [r.json["job"]["name"] for r in server.requests[1:]] == list("012345")
 
 
-def test_a_new_key_is_taken_up_by_a_drainer_at_work(
+def test_a_target_that_was_changed_is_taken_up_by_a_drainer_at_work(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def rule(request: Request) -> Answer:
@@ -703,7 +763,8 @@ def test_a_new_key_is_taken_up_by_a_drainer_at_work(
     def wait(seconds: float) -> None:
         waited[0] += seconds
         _JUMP[0] += int(seconds * 1e9)
-        spool(tmp_path, f"{server.url}?api_key=new")
+        target = transport.place / "target"
+        target.write_bytes(target.read_bytes().replace(b"old", b"new"))
 
     monkeypatch.setattr(clock, "wall", lambda: real() + waited[0])
     assert drain(transport, wait=wait).doing == "ended"

@@ -251,6 +251,39 @@ def run_replay(folder: DirOption = None, as_json: JsonOption = False) -> None:
     _counted(counts, "dead letters wait again", as_json)
 
 
+@app.command("move")
+def run_move(
+    source: Annotated[Path, typer.Argument(metavar="FROM", help="The folder of a destination.")],
+    target: Annotated[Path, typer.Argument(metavar="TO", help="The folder of another.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Let what waits for one destination wait for another: after a key was changed, or a server has moved.
+
+    Each key has a folder of its own, so that nothing is sent with a key that it was not emitted with, unless you say so.
+
+    \b
+    Examples:
+      headwater spool status                         # which folders there are
+      headwater spool move SPOOL/lineage-5000-8c1f SPOOL/lineage-5000-02ab && headwater spool drain
+    """
+    (old, new) = (_folder(each) for each in (source, target))
+    if old == new:
+        raise ConfigError("FROM and TO are the same folder")
+    with locked(old, 2.0) as mine:
+        if not mine:
+            raise ConfigError(
+                f"{old.folder}: a drainer is at work there: stop it, or wait until it has ended"
+            )
+        count = backlog.move(old, new)
+    _counted({new: count}, "more events wait here", as_json)
+
+
+def _folder(path: Path) -> Place:
+    if not (path / "target").exists():
+        raise ConfigError(f"{path} is no folder of a destination: see `headwater spool status --json`")
+    return Place(path.absolute())
+
+
 @app.command("purge")
 def run_purge(
     folder: DirOption = None,

@@ -191,7 +191,7 @@ class SpoolTransport:
             return Segment(self._place.folder)
         except FileNotFoundError:  # somebody deleted the whole folder
             with suppress(ConfigError):
-                open_place(self._root, self._target)
+                self._place = open_place(self._root, self._target)
             return Segment(self._place.folder)
 
     def _make_room(self) -> None:

@@ -22,6 +22,8 @@ from headwater.transport.spool.segment import (
     EVENT,
     Frame,
     Listed,
+    Segment,
+    frames,
     listed,
     read,
     short_boot,
@@ -216,6 +218,26 @@ def make_room(place: Place, max_bytes: int, max_age: float, *, old_only: bool = 
 def total_bytes(place: Place) -> int:
     """How much waits."""
     return sum(size for _, size, _ in waiting(place))
+
+
+def move(place: Place, to: Place) -> int:
+    """Put what waits in one place to the end of what waits in another; how many. Needs the drainer's lock of the first.
+
+    Files that a living process still writes stay where they are.
+    """
+    done, count = cursor(place), 0
+    for segment in sorted(listed(place.folder), key=lambda each: (each.wall, each.stamp)):
+        if not segment.done and not abandoned(segment.path, writer_of(segment.path)):
+            continue
+        frames_left = read(segment.path, done.get(segment.stem, 0), complete=True)
+        if events := [frame.payload for frame in frames_left if frame.kind == EVENT]:
+            fresh = Segment(to.folder)
+            fresh.append(frames(events))
+            fresh.sync()
+            fresh.seal()
+        segment.path.unlink(missing_ok=True)  # twice on the wire, should it be cut short here; once in effect
+        count += len(events)
+    return count
 
 
 def purge(place: Place) -> int:

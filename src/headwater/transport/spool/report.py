@@ -64,4 +64,4 @@ def in_words(model: dict[str, Any]) -> str:
     )
     if works.get("fault"):
         told.append(works["fault"].splitlines()[0])
-    return f"{model['destination']}: " + ", ".join(told)
+    return f"{model['destination']} ({model['folder'].rpartition('/')[2]}): " + ", ".join(told)
