@@ -215,6 +215,8 @@ class HttpTransport:
                 client = self._client()
                 headers = {**self._headers, **self._auth.current(client), **packed[1]}
                 answer = client.post(url, content=packed[0], headers=headers, params=self._params or None)
+                # an answer is a cycle: with its request in it, megabytes would wait for the garbage collector
+                answer.request = httpx.Request("POST", url)
             except (httpx.TransportError, httpx.InvalidURL) as fault:
                 if last or isinstance(fault, httpx.InvalidURL):
                     raise self._unreachable(fault) from None  # its request would carry the key along
