@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -131,14 +131,33 @@ def test_what_is_damaged_in_the_middle_is_kept_to_be_looked_at(tmp_path: Path) -
 # --- order
 
 
+@contextmanager
+def jumping(dice: random.Random) -> Iterator[Callable[[], None]]:
+    """What makes the wall clock jump, by years, hours or not at all."""
+    real, here = clock.wall, [0]
+    clock.wall = lambda: real() + here[0]  # type: ignore[method-assign]
+
+    def jump() -> None:
+        here[0] = dice.choice((0, 0, 3600, -3600, 400 * 86400, -900 * 86400))
+
+    try:
+        yield jump
+    finally:
+        clock.wall = real  # type: ignore[method-assign]
+
+
 @given(
-    seed=st.integers(0, 2**32), writers=st.integers(1, 4), segment_bytes=st.sampled_from([1, 700, 100_000])
+    seed=st.integers(0, 2**32),
+    writers=st.integers(1, 4),
+    segment_bytes=st.sampled_from([1, 700, 100_000]),
+    jumps=st.booleans(),
 )
 def test_events_come_out_as_they_were_sent_whoever_sent_them(
-    seed: int, writers: int, segment_bytes: int
+    seed: int, writers: int, segment_bytes: int, jumps: bool
 ) -> None:
+    """Whatever the wall clock does meanwhile."""
     dice = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, jumping(random.Random(seed)) as jump:
         out = Path(folder) / "out.jsonl"
         make = lambda: spool(Path(folder), out.as_uri(), segment_bytes=segment_bytes, fsync="never")  # noqa: E731
         open_ones = [make() for _ in range(writers)]
@@ -153,6 +172,9 @@ def test_events_come_out_as_they_were_sent_whoever_sent_them(
                 open_ones[at] = make()
             if dice.random() < 0.1:
                 Drainer(place).run()
+            if jumps:
+                jump()
+                assert backlog.make_room(place, 1 << 30, 1800, old_only=True) == 0  # nothing is old for it
         for each in open_ones:
             each.close()
         Drainer(place).run()
