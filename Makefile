@@ -27,7 +27,8 @@ SPARK_TESTS := pytest hypothesis jsonschema rfc3339-validator 'sqlglot==30.12.0'
 AIRFLOWS := 3 2.11
 AIRFLOW_3 := 'apache-airflow==3.3.*'
 AIRFLOW_2.11 := 'apache-airflow==2.11.*' 'sqlalchemy<2'
-AIRFLOW_ALL := 'apache-airflow-providers-openlineage>=2.20,<3' apache-airflow-providers-standard
+AIRFLOW_ALL := 'apache-airflow-providers-openlineage>=2.20,<3' apache-airflow-providers-standard \
+	'apache-airflow-providers-apache-spark>=6,<7'
 CODE := src tests bench scripts
 
 .PHONY: help setup check test smoke live live-jars $(LIVE) bench demo docs lock dist clean
@@ -72,9 +73,10 @@ live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all 
 live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS); JARS=… for some
 	@$(BIN)/python scripts/live_jars.py $(JARS)
 
-smoke: $(READY) ## a short run on each real stack: Delta and Kafka under Spark
+smoke: $(READY) .venvs/airflow-3/.ready ## a short run on each real stack: Delta and Kafka under Spark, a Spark job of Airflow 3
 	@$(BIN)/python scripts/live_jars.py spark-4.1 broker
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark/test_live_formats.py -k 'delta or kafka'
+	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/live_airflow/test_spark_submit.py -k '[3]'
 
 live-spark: live-jars $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0, 3.5 and 4.3, each in an environment of its own
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark

@@ -1,11 +1,15 @@
 """transport: events of 1, 13 and 62 KB from a host to a server -> latency of emit, events a second, CPU, beside OpenLineage's client.
 
-    python bench/transport.py [--full]
+    python bench/transport.py [--full] [--only 'up'|'62 KB'|'down'|'drain']
 
 Both sides are given ready objects: theirs `RunEvent`, ours the same event as a mapping. Latency is that of the call
 `emit`, what the host waits. End to end is from the first emit until the server has all. CPU is of the host and, with us,
 of the drainer. The server is a process that counts and answers 201. Down: nobody listens. Hanging: it accepts and never
-answers. All with default settings; each way runs in a process of its own, after one event to warm up.
+answers. All with default settings; each way runs in a process of its own, after one event to warm up. The ways take
+turns, three times at full size; rates and CPU are of the median round, latencies of all rounds together.
+
+At full size a spool of 1,000,000 events of 1 KB that waited for a day is drained, with the drainer's memory on the way.
+Tables go to stdout, to be pasted; progress to stderr.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ from pathlib import Path
 from typing import Any
 
 SIZES = {"1 KB": (1, 4), "13 KB": (4, 50), "62 KB": (20, 50)}  # datasets, columns of each
-COUNTS = {"1 KB": 2_000, "13 KB": 1_000, "62 KB": 500}
+COUNTS = {"1 KB": 2_000, "13 KB": 1_000, "62 KB": 1_000}
+WAITING = 1_000_000  # events of 1 KB
 WAYS = ("headwater", "openlineage http", "openlineage async_http")
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -97,8 +102,11 @@ def host(way: str, url: str, size: str, count: int, folder: str) -> None:
     """Emit; print what it took."""
     from openlineage.client.serde import Serde
 
-    made = events(size, count + 1)
-    told = [json.loads(Serde.to_json(event)) for event in made]
+    made = events(size, count + 1 if way != "headwater" else 1)
+    text = str(Serde.to_json(made[0]))
+    told = [
+        json.loads(text.replace("job_0", f"job_{n}")) for n in range(count + 1 if way == "headwater" else 1)
+    ]
     drainer = 0
     if way == "headwater":
         from headwater import config
@@ -137,7 +145,7 @@ def host(way: str, url: str, size: str, count: int, folder: str) -> None:
     while up and stats(url)["count"] < count + 1 and time.monotonic() < until:
         time.sleep(0.02)
     spent = cpu() + (cpu_of(drainer) if drainer else 0.0) - before
-    size_of = sum(len(json.dumps(each)) for each in told[:10]) / min(10, len(told))
+    size_of = len(text)
     print(
         json.dumps({"latencies": latencies, "begun": begun, "cpu": spent, "bytes": size_of, "up": up}),
         flush=True,
@@ -193,48 +201,129 @@ def quantile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def line(way: str, told: dict[str, Any], rate: float | None) -> str:
-    slow = [1000 * quantile(told["latencies"], share) for share in (0.5, 0.99)]
-    count = len(told["latencies"])
-    rest = f"{rate:>9,.0f} events/s  {1000 * told['cpu'] / count:7.2f} CPU-ms an event" if rate else ""
-    return f"  {way:24} emit p50 {slow[0]:10.3f} ms  p99 {slow[1]:10.3f} ms ({count} emits)  {rest}"
+def ms(told: list[dict[str, Any]], share: float) -> str:
+    return f"{1000 * quantile([each for one in told for each in one['latencies']], share):,.2f} ms"
 
 
-def main() -> None:
-    full = "--full" in sys.argv
-    for size, most in COUNTS.items():
-        count = most if full else most // 5
-        rates = {}
-        print(f"\n{size}, the server is up")
+def say(text: str) -> None:
+    print(f"  {time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def serving() -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True)
+
+
+def measure_up(size: str, count: int, rounds: int) -> None:
+    told: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
+    for number in range(rounds):
         for way in WAYS:
-            with subprocess.Popen(
-                [sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True
-            ) as server:
+            with serving() as server:
                 assert server.stdout
                 url = f"http://127.0.0.1:{int(server.stdout.readline())}"
-                told = run(way, url, size, count)
+                one = run(way, url, size, count)
                 seen = stats(url)
                 server.terminate()
-            arrived = seen["count"] - 1
-            rates[way] = arrived / (seen["last"] - told["begun"])
-            missing = "" if arrived >= count else f"  {count - arrived:.0f} never came"
-            print(line(way, told, rates[way]) + missing)
-        print(
-            f"  {rates[WAYS[0]] / rates[WAYS[1]]:.1f} times http, {rates[WAYS[0]] / rates[WAYS[2]]:.1f} times async_http"
-        )
-    size = "62 KB" if full else "13 KB"
+            one["came"] = seen["count"] - 1
+            one["rate"] = one["came"] / (seen["last"] - one["begun"])
+            told[way].append(one)
+            say(
+                f"{size}, round {number + 1} of {rounds}, {way}: {one['rate']:,.0f} events/s, p99 {ms([one], 0.99)}"
+            )
+    print(f"\n| {size}, the server is up | p50 of emit | p99 of emit | events/s | CPU-ms an event | came |")
+    print("|---|---|---|---|---|---|")
+    rates = {}
+    for way, ones in told.items():
+        middle = sorted(ones, key=lambda one: one["rate"])[len(ones) // 2]
+        rates[way] = middle["rate"]
+        came = f"{sum(one['came'] for one in ones):,.0f} of {count * len(ones):,}"
+        cost = f"{1000 * middle['cpu'] / count:.2f}"
+        print(f"| {way} | {ms(ones, 0.5)} | {ms(ones, 0.99)} | {middle['rate']:,.0f} | {cost} | {came} |")
+    ours, http, threads = (rates[way] for way in WAYS)
+    print(f"\n{size}: {ours / http:.1f} times http, {ours / threads:.1f} times async_http", flush=True)
+
+
+def measure_down(size: str, count: int) -> None:
     with socket.socket() as closed, socket.socket() as hanging:
         closed.bind(("127.0.0.1", 0))
         hanging.bind(("127.0.0.1", 0))
         hanging.listen(100)
+        print(f"\n| {size} | the server is | p50 of emit | p99 of emit | emits |\n|---|---|---|---|---|")
         for what, sock in (("down", closed), ("hanging", hanging)):
-            print(f"\n{size}, the server is {what}")
             for way in WAYS:
-                count = (
-                    1 if way.endswith(" http") else 200
-                )  # theirs waits 9 s when it is down, 39 s when it hangs
-                told = run(way, f"http://127.0.0.1:{sock.getsockname()[1]}", size, count)
-                print(line(way, told, None))
+                # theirs waits 9 s when it is down, 39 s when it hangs
+                many = 1 if way.endswith(" http") else count
+                told = [run(way, f"http://127.0.0.1:{sock.getsockname()[1]}", size, many)]
+                print(f"| {way} | {what} | {ms(told, 0.5)} | {ms(told, 0.99)} | {many} |", flush=True)
+                say(f"{size}, {what}, {way}: p99 {ms(told, 0.99)}")
+
+
+def measure_drain(count: int) -> None:
+    """A spool that waited for a day -> how long its drainer takes, and its memory on the way."""
+    from headwater.transport.spool import SpoolTransport, identity
+
+    with tempfile.TemporaryDirectory() as folder, serving() as server:
+        assert server.stdout
+        url = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        now = time.time
+        identity.clock.wall = lambda: now() - 86400  # type: ignore[method-assign]
+        spool = SpoolTransport(f"spool://{folder}", to=url, drain="off", fsync="never", max_bytes=4 << 30)
+        ready = json.dumps(json.loads(_one())).encode()
+        for start in range(0, count, 1000):
+            spool.send([ready.replace(b"job_0", b"job_%d" % (start + n)) for n in range(1000)])
+        spool.close()
+        identity.clock.wall = now  # type: ignore[method-assign]
+        for path in spool.place.folder.iterdir():
+            os.utime(path, (now() - 86400, now() - 86400))
+        size = sum(path.stat().st_size for path in spool.place.folder.iterdir())
+        say(f"{count:,} events, {size / 1e6:,.0f} MB, wait")
+        program = "from headwater.transport.spool.detached import main; main()"
+        begun, rows, peak = time.monotonic(), [], 0
+        with subprocess.Popen([sys.executable, "-c", program, str(spool.place.folder), "0"]) as drainer:
+            while drainer.poll() is None:
+                came, memory = stats(url)["count"], _memory(drainer.pid)
+                peak = max(peak, memory)
+                if came >= count * (len(rows) + 1) / 10:
+                    rows.append((came, time.monotonic() - begun, memory, cpu_of(drainer.pid)))
+                    say(f"{came:,.0f} came, the drainer has {memory / 1024:.0f} MB")
+                time.sleep(0.05)
+        seen = stats(url)
+        server.terminate()
+    print("\n| delivered | seconds | memory of the drainer | its CPU |\n|---|---|---|---|")
+    for came, took, memory, used in rows:
+        print(f"| {came:,.0f} | {took:.1f} | {memory / 1024:.1f} MB | {used:.1f} s |")
+    took = seen["last"] - begun
+    print(
+        f"\n{seen['count']:,.0f} of {count:,} events came in {took:.1f} s, {count / took:,.0f} a second; the drainer never had"
+        f" more than {peak / 1024:.1f} MB",
+        flush=True,
+    )
+
+
+def _one() -> str:
+    from openlineage.client.serde import Serde
+
+    return str(Serde.to_json(events("1 KB", 1)[0]))
+
+
+def _memory(pid: int) -> int:
+    """Kilobytes; 0 once it has ended."""
+    with suppress(OSError):
+        if found := re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text()):
+            return int(found.group(1))
+    return 0
+
+
+def main() -> None:
+    full = "--full" in sys.argv
+    only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else None
+    if only in (None, "up", *COUNTS):
+        for size, most in COUNTS.items():
+            if only in (None, "up", size):
+                measure_up(size, most if full else most // 5, 3 if full else 1)
+    if only in (None, "down"):
+        measure_down("62 KB" if full else "13 KB", 500 if full else 200)
+    if only == "drain" or (full and only is None):
+        measure_drain(WAITING if full else WAITING // 20)
 
 
 if "--serve" in sys.argv:

@@ -48,7 +48,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "reading flow",
         "upkeep rebuild",
     ),
-    "serve": ("intake bodies", "faults lineage native health", "app"),
+    "serve": ("intake bodies metrics", "faults lineage native health", "app"),
     "capture.spark": (
         "deps sqltext names agents settings extension",
         "expressions relation trimming",
@@ -67,9 +67,10 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "place",
         "dead",
         "backlog",
-        "wills",
+        "wills syncing",
         "drainer",
-        "detached report news",
+        "detached report news census",
+        "metrics",
     ),
     "cli": ("graph", "*"),  # `graph` is the view that others print with
 }
@@ -95,6 +96,7 @@ HEAVY = (
     "yaml",
     "rich",
     "typer",
+    "prometheus_client",
 )
 
 

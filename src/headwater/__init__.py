@@ -11,18 +11,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headwater.errors import HeadwaterError
-from headwater.event import Event, parse
 
 if TYPE_CHECKING:
     from headwater.emitter import emit, emit_many
+    from headwater.event import Event, parse
 
 __version__ = "0.1.0"
 __all__ = ["Event", "HeadwaterError", "emit", "emit_many", "parse"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"emit", "emit_many"}:  # loaded when first used: a host that only parses stays light
+    if name in {"emit", "emit_many"}:  # loaded when first used: in Airflow every event pays for every import
         from headwater import emitter
 
         return getattr(emitter, name)
+    if name in {"Event", "parse"}:
+        from headwater import event
+
+        return getattr(event, name)
     raise AttributeError(f"module 'headwater' has no attribute {name!r}")

@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,6 +39,13 @@ LEAST = {
 }
 """Package -> its module, and the oldest that this works with."""
 PACKAGES = (*LEAST, "openlineage-python")
+MASKERS = (
+    "airflow.sdk.log",
+    "airflow.sdk.execution_time.secrets_masker",
+    "airflow._shared.secrets_masker",
+    "airflow.utils.log.secrets_masker",
+)
+"""What takes, in Airflows of different ages and in different processes of one, what logs must not show."""
 TEST_JOB = ("headwater", "headwater airflow check")
 """Namespace and name of the job that a test event tells of."""
 
@@ -56,7 +63,11 @@ class TransportConfig(HeadwaterConfig):
     @property
     def custom_headers(self) -> dict[str, str]:
         """Further headers, for the same."""
-        return dict((self.to or {}).get("headers") or {})
+        from headwater.naming import is_secret  # only now: every event would pay for it
+
+        headers = dict((self.to or {}).get("headers") or {})
+        _mask(str(value) for name, value in headers.items() if is_secret(name))
+        return headers
 
     @classmethod
     def from_dict(cls, params: dict[str, Any]) -> TransportConfig:
@@ -82,7 +93,17 @@ class _Key:
 
     def get_bearer(self) -> str:
         """The key itself: Spark's agent puts `Bearer` before what the provider hands on."""
+        _mask([self.api_key])
         return self.api_key
+
+
+def _mask(secrets: Iterable[str]) -> None:
+    """Let Airflow hide them: it logs the command that submits a Spark job, with the properties that hold them."""
+    maskers = [found for name in MASKERS if (found := sys.modules.get(name))]
+    with guard("hiding a key from Airflow's log"):
+        for secret in filter(None, secrets):
+            for masker in maskers:
+                masker.mask_secret(secret)
 
 
 class Transport(HeadwaterTransport):

@@ -94,7 +94,8 @@ class TransportError(HeadwaterError):
     """Events could not be handed on.
 
     `refused` tells which the receiver did not take, by position, and why; `pending` which positions may be sent
-    again (None: nothing is known of single events); `retry_after` the seconds that the receiver asked for.
+    again (None: nothing is known of single events); `retry_after` the seconds that the receiver asked for. `cause` is a
+    word that is the same each time: `unreachable`, `http_503`.
     """
 
     exit_code = 4
@@ -107,9 +108,10 @@ class TransportError(HeadwaterError):
         refused: Mapping[int, str] | None = None,
         pending: Iterable[int] | None = None,
         retry_after: float | None = None,
+        cause: str = "other",
     ) -> None:
         super().__init__(message)
-        self.retryable = retryable
+        self.retryable, self.cause = retryable, cause
         self.refused = dict(refused or {})
         self.pending = None if pending is None else frozenset(pending)
         self.retry_after = retry_after

@@ -117,7 +117,8 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").full
 _LOOSE_TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?(?:[.,](\d{1,9})\d*)? ?([Zz]|[+-]\d\d:?(?:\d\d)?)?(?:\[[\w/+-]+\])?"
 ).fullmatch
-_INNERMOST = re.compile(rb"\{\}|\[\]")
+_ONE_BRACKET = bytes.maketrans(b"[]", b"{}")  # in JSON that was read they match, whichever they are
+_SPACES = (b" ", b"\n", b"\t", b"\r")
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'"[]{}'))
 
 
@@ -133,7 +134,10 @@ def parse(raw: bytes | bytearray | memoryview | str, limits: Limits = Limits()) 
         raise TooLarge("", f"{len(data):,} bytes are more than max_bytes = {limits.max_bytes:,}")
     try:
         data.decode("utf-8")  # facets are kept unread, so the whole is checked here
-        data = msgspec.json.format(data, indent=-1)
+        if any(
+            space in data for space in _SPACES
+        ):  # else there is nothing to take out, and `_decode` is as strict
+            data = msgspec.json.format(data, indent=-1)
         wire = _decode(data)
     except UnicodeDecodeError as fault:
         raise EventError("", f"invalid UTF-8 at byte {fault.start}") from None
@@ -315,16 +319,19 @@ def _named(path: str, thing: Job | Dataset) -> None:
 
 def _deeper(data: bytes, limit: int) -> bool:
     """Whether `data` is nested deeper than `limit`: each round takes away the innermost brackets."""
-    if data.count(b"{") + data.count(b"[") <= limit:
+    if len(data) <= limit:
         return False
     text = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
-    text = text.translate(None, _NOT_STRUCTURE).replace(b'""', b"")
+    text = text.translate(_ONE_BRACKET, _NOT_STRUCTURE)
+    if text.count(b"{") <= limit:
+        return False
+    text = text.replace(b'""' * 4, b"").replace(b'""', b"")  # many at a time first: name and type of a column
     if b'"' in text:  # strings with brackets in them
         text = re.sub(rb'"[^"]*"', b"", text)
     for _ in range(limit):
         if not text:
             return False
-        text = _INNERMOST.sub(b"", text)
+        text = text.replace(b"{}", b"")
     return bool(text)
 
 

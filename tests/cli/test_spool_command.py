@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from headwater.transport.spool import SpoolTransport, dead
+from headwater.transport.spool.drainer import locked
 from headwater.transport.spool.place import places
 from serving import serving
 
@@ -170,3 +171,17 @@ def test_a_host_emits_to_a_server_that_comes_later(
     home = Path(os.environ["HOME"])
     (place,) = places(home / ".local" / "state" / "headwater" / "spool")
     assert place.shown() == address
+
+
+def test_what_waits_is_moved_from_one_folder_to_another_by_name(folder: Path) -> None:
+    made = [SpoolTransport(f"spool://{folder}", to=f"http://localhost:1?api_key={key}", drain="off") for key in ("old", "new")]  # fmt: skip
+    made[0].send([event(n) for n in range(3)])
+    made[0].close()
+    old, new = (str(each.place.folder) for each in made)
+    with locked(made[0].place):
+        assert "a drainer is at work" in headwater("spool", "move", old, new, code=2)
+    assert "3 more events wait here" in headwater("spool", "move", old, new)
+    told = {each["folder"]: each["waiting"]["events"] for each in json.loads(headwater("spool", "status", "--dir", str(folder), "--json"))}  # fmt: skip
+    assert told == {old: 0, new: 3}
+    assert "is no folder of a destination" in headwater("spool", "move", old, str(folder), code=2)
+    assert "the same folder" in headwater("spool", "move", new, new, code=2)

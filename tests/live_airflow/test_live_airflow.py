@@ -196,10 +196,12 @@ def test_by_a_variable_by_a_connection_and_for_spark(airflow: Airflow, tmp_path:
     table = {"type": OURS, "url": events.as_uri()}
     airflow.test("headwater_live", "2026-01-04", AIRFLOW__OPENLINEAGE__TRANSPORT=json.dumps(table), **there)
     by_variable = lines(events)
-    extra = json.dumps({"transport": {"type": OURS, "url": "http://h:5000", "api_key": "k", "spool": str(tmp_path / "s")}})  # fmt: skip
+    extra = json.dumps({"transport": {"type": OURS, "url": "http://h:5000", "api_key": "k7-of-ours", "headers": {"X-Team": "a-team", "X-Auth-Token": "t9-of-ours"}, "spool": str(tmp_path / "s")}})  # fmt: skip
     code = (
         "from airflow.providers.openlineage.utils.spark import _get_transport_information_as_spark_properties as f;"
-        "import json; print('PROPERTIES' + json.dumps(f()))"
+        "import json, sys; told = json.dumps(f()); print('PROPERTIES' + told);"
+        "m = sys.modules.get('airflow.sdk._shared.secrets_masker') or sys.modules['airflow.utils.log.secrets_masker'];"
+        "print('LOGGED' + m.redact(told))"  # as the log of a task shows the command that submits
     )
     done = subprocess.run(
         [str(python_of(airflow.version)), "-c", code],
@@ -220,8 +222,14 @@ def test_by_a_variable_by_a_connection_and_for_spark(airflow: Airflow, tmp_path:
         "spark.openlineage.transport.endpoint": "api/v1/lineage",
         "spark.openlineage.transport.timeoutInMillis": "5000",
         "spark.openlineage.transport.auth.type": "api_key",
-        "spark.openlineage.transport.auth.apiKey": "k",
+        "spark.openlineage.transport.auth.apiKey": "k7-of-ours",
+        "spark.openlineage.transport.headers.X-Team": "a-team",
+        "spark.openlineage.transport.headers.X-Auth-Token": "t9-of-ours",
     }
+    logged = done.stdout.split("LOGGED")[1].splitlines()[0]
+    assert "a-team" in logged
+    assert "k7-of-ours" not in logged
+    assert "t9-of-ours" not in logged
     assert Counter(each["eventType"] for each in by_variable) == {"START": 8, "COMPLETE": 6, "FAIL": 3}
 
 

@@ -15,9 +15,11 @@ from typing import Any
 import httpx
 import pytest
 import zstandard
+from prometheus_client.parser import text_string_to_metric_families
 
 from headwater.cli.demo import recorded
 from headwater.store import open_store
+from headwater.transport.spool import SpoolTransport
 from serving import Server, serving
 
 LINES = list(recorded())
@@ -300,3 +302,51 @@ def test_events_that_were_answered_survive_a_stop(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/x.db")
     assert {(name,) for name in taken} <= set(store.dump()["jobs"])
     store.close()
+
+
+def metrics(client: httpx.Client) -> dict[str, float]:
+    text = client.get("/metrics")
+    assert text.status_code == 200
+    assert text.headers["Content-Type"].startswith("text/plain; version=")
+    families = text_string_to_metric_families(text.text)
+    return {
+        f"{each.name}{sorted(each.labels.items())}": each.value
+        for family in families
+        for each in family.samples
+    }
+
+
+def test_metrics_tell_what_became_of_events_and_requests(folder: Path) -> None:
+    transport = SpoolTransport(f"spool://{folder}/spool", to="http://me:pa55@localhost:1", drain="off")
+    transport.send([json.dumps(event("waiting")).encode()] * 2)
+    here = {**LIMITS, "HEADWATER_SPOOL": f"{folder}/spool"}
+    with serving(f"sqlite:///{folder}/metrics.db", environment=here) as started, httpx.Client(base_url=started.url, timeout=30) as client:  # fmt: skip
+        before = metrics(client)
+        assert before["headwater_events_total[('outcome', 'refused')]"] == 0
+        client.post("/api/v1/lineage", json=event("once"))
+        bad = {"eventTime": "2026-01-01T00:00:00Z", "run": {}, "job": {"namespace": "a", "name": "b"}}
+        client.post("/api/v1/lineage/batch", json=[event("once"), event("twice"), bad, bad])
+        client.post("/api/v1/lineage", content=b"{", headers=JSON)
+        client.post("/api/v1/lineage", content=b'"' + b"x" * 8_000_001 + b'"', headers=JSON)
+        client.get("/api/v1/nowhere/at/all")
+        client.get("/hw/v1/show", params={"node": "secret-name"})
+        seen = metrics(client)
+    told = {
+        outcome: seen[f"headwater_events_total[('outcome', '{outcome}')]"]
+        for outcome in ("accepted", "duplicate", "refused")
+    }
+    assert told == {"accepted": 2, "duplicate": 1, "refused": 4}
+    refused = {k: v for k, v in seen.items() if k.startswith("headwater_events_refused_total")}
+    assert refused == {
+        "headwater_events_refused_total[('reason', 'run.runId')]": 2,
+        "headwater_events_refused_total[('reason', 'no_event')]": 1,
+        "headwater_events_refused_total[('reason', 'too_large')]": 1,
+    }
+    assert seen["headwater_batch_events_sum[]"] == 7
+    took = {k: v for k, v in seen.items() if k.startswith("headwater_request_duration_seconds_count")}
+    assert sum(v for k, v in took.items() if "'/api/v1/lineage/batch'" in k and "'207'" in k) == 1
+    assert sum(v for k, v in took.items() if "'/api/v1/lineage'" in k and "'201'" in k) == 1
+    assert not [
+        k for k in seen if "nowhere" in k or "secret-name" in k or "pa55" in k
+    ]  # few labels, and no secrets
+    assert [v for k, v in seen.items() if k.startswith("headwater_spool_waiting_events")] == [2]

@@ -350,9 +350,15 @@ def test_a_url_without_host_is_refused(url: str) -> None:
         HttpTransport(url)
 
 
-def test_verify_takes_words(server: Server) -> None:
-    assert HttpTransport(server.url, verify="no")._verify is False
-    assert HttpTransport(server.url, verify="true")._verify is True
+def test_verify_takes_words() -> None:
+    assert HttpTransport("https://h", verify="no")._verify is False
+    assert HttpTransport("https://h", verify="true")._verify is True
+
+
+def test_a_plain_url_reads_no_certificates_unless_its_tokens_come_from_elsewhere() -> None:
+    oauth = {"type": "oauth", "token_url": "https://id", "client_id": "a", "client_secret": "b"}
+    assert HttpTransport("http://h")._verify is False
+    assert HttpTransport("http://h", auth=oauth)._verify is True
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -21,6 +21,7 @@ from openlineage.client.serde import Serde
 
 from headwater.errors import ConfigError, TransportError
 from headwater.transport.openlineage import HeadwaterConfig, HeadwaterTransport, encoded
+from headwater.transport.spool.place import places
 
 TYPE = "headwater.transport.openlineage.HeadwaterTransport"
 RUN = "0192c3a4-0000-7000-8000-000000000001"
@@ -106,7 +107,7 @@ def test_it_spools_by_itself_and_an_error_rises(tmp_path: Path) -> None:
     table = {"type": TYPE, "url": "http://127.0.0.1:9", "spool": {"dir": str(tmp_path / "s"), "drain": "off"}}
     client = OpenLineageClient(config={"transport": table})
     client.emit(event())
-    (place,) = (tmp_path / "s").iterdir()
+    (place,) = (each.folder for each in places(tmp_path / "s"))
     assert list(place.glob("*.open"))
     assert client.close()
     direct = {"type": TYPE, "url": "http://127.0.0.1:9", "direct": True, "retries": 0}

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +22,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lineage_server import Answer, Request, Server
+from lineage_server import Answer, Request, Server, running
 from spool_child import event
 
 from headwater.errors import ConfigError, TransportError
 from headwater.transport import KeepsWills, open_transport
-from headwater.transport.spool import SpoolTransport, backlog, dead, detached, identity, wills
+from headwater.transport.spool import SpoolTransport, backlog, dead, detached, identity, syncing, wills
 from headwater.transport.spool.backlog import Backlog
 from headwater.transport.spool.drainer import Drainer, State, drained, locked, rests, state
 from headwater.transport.spool.identity import Writer, clock, gone, me
@@ -128,14 +131,33 @@ def test_what_is_damaged_in_the_middle_is_kept_to_be_looked_at(tmp_path: Path) -
 # --- order
 
 
+@contextmanager
+def jumping(dice: random.Random) -> Iterator[Callable[[], None]]:
+    """What makes the wall clock jump, by years, hours or not at all."""
+    real, here = clock.wall, [0]
+    clock.wall = lambda: real() + here[0]  # type: ignore[method-assign]
+
+    def jump() -> None:
+        here[0] = dice.choice((0, 0, 3600, -3600, 400 * 86400, -900 * 86400))
+
+    try:
+        yield jump
+    finally:
+        clock.wall = real  # type: ignore[method-assign]
+
+
 @given(
-    seed=st.integers(0, 2**32), writers=st.integers(1, 4), segment_bytes=st.sampled_from([1, 700, 100_000])
+    seed=st.integers(0, 2**32),
+    writers=st.integers(1, 4),
+    segment_bytes=st.sampled_from([1, 700, 100_000]),
+    jumps=st.booleans(),
 )
 def test_events_come_out_as_they_were_sent_whoever_sent_them(
-    seed: int, writers: int, segment_bytes: int
+    seed: int, writers: int, segment_bytes: int, jumps: bool
 ) -> None:
+    """Whatever the wall clock does meanwhile."""
     dice = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, jumping(random.Random(seed)) as jump:
         out = Path(folder) / "out.jsonl"
         make = lambda: spool(Path(folder), out.as_uri(), segment_bytes=segment_bytes, fsync="never")  # noqa: E731
         open_ones = [make() for _ in range(writers)]
@@ -150,6 +172,9 @@ def test_events_come_out_as_they_were_sent_whoever_sent_them(
                 open_ones[at] = make()
             if dice.random() < 0.1:
                 Drainer(place).run()
+            if jumps:
+                jump()
+                assert backlog.make_room(place, 1 << 30, 1800, old_only=True) == 0  # nothing is old for it
         for each in open_ones:
             each.close()
         Drainer(place).run()
@@ -239,13 +264,73 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     assert b"s3cret" in (transport.place / "target").read_bytes()
 
 
-def test_one_directory_holds_several_destinations_and_the_newest_key_counts(tmp_path: Path) -> None:
-    one, other = spool(tmp_path, "http://a:1?api_key=x"), spool(tmp_path, "http://b:1")
-    again = spool(tmp_path, "http://a:1?api_key=y")
-    assert one.place == again.place != other.place
-    assert spool(tmp_path, "http://a:1?endpoint=z").place not in (one.place, other.place)
-    assert one.place.target().to["api_key"] == "y"
-    assert len(places(tmp_path / "spool")) == 3
+def test_a_destination_and_who_we_are_there_have_a_folder_of_their_own(tmp_path: Path) -> None:
+    def place(to: Any) -> Any:
+        return spool(tmp_path, to).place
+
+    one, other = place("http://a:1?api_key=x"), place("http://b:1")
+    assert place("http://a:1?api_key=x&timeout=9&verify=no") == one  # how it is reached makes no difference
+    assert place({"url": "http://a:1", "api_key": "x"}) == one
+    oauth = {"type": "oauth", "token_url": "https://id", "client_id": "a", "client_secret": "1"}
+    apart = [
+        one,
+        other,
+        place("http://a:1"),
+        place("http://a:1?api_key=y"),
+        place("http://a:1?endpoint=z"),
+        place("http://me:1@a:1"),
+        place("http://me:2@a:1"),
+        place({"url": "http://a:1", "auth": oauth}),
+        place({"url": "http://a:1", "auth": {**oauth, "client_secret": "2"}}),
+    ]
+    assert len({each.folder for each in apart}) == len(apart) == len(places(tmp_path / "spool"))
+    assert one.target().to["api_key"] == "x"
+
+
+def test_the_name_of_a_folder_tells_nothing_of_its_key(tmp_path: Path) -> None:
+    """In another spool the same key gives another name: whoever sees one cannot try keys until it comes out."""
+    one, other = (spool(tmp_path / name, "http://a:1?api_key=x").place.name for name in "ab")
+    assert one != other
+    assert stat.S_IMODE((tmp_path / "a" / "spool" / "salt").stat().st_mode) == 0o600
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", f"from headwater.transport.spool import SpoolTransport as S; print(S('spool://{tmp_path}/c', to='http://a:1', drain='off').place.name)"],
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]  # fmt: skip
+    assert len({child.communicate()[0] for child in children}) == 1  # though all of them come first
+
+
+def test_events_are_never_sent_with_a_key_they_were_not_emitted_with(tmp_path: Path, server: Server) -> None:
+    for number, key in enumerate("xyxy"):
+        made = spool(tmp_path, f"{server.url}?api_key={key}")
+        made.send([event(RUN, number)])
+        made.close()
+    for place in places(tmp_path / "spool"):
+        assert Drainer(place).run().delivered == 2
+    keys = {int(each["job"]["name"]): r.headers["X-API-Key"] for r in server.requests for each in r.json}
+    assert keys == {0: "x", 1: "y", 2: "x", 3: "y"}
+
+
+def test_what_waits_can_be_moved_to_another_key(tmp_path: Path, server: Server) -> None:
+    old = spool(tmp_path, f"{server.url}?api_key=old", segment_bytes=500)
+    old.send([event(RUN, n) for n in range(3)])
+    old.send([event(RUN, 3)])
+    old.close()
+    view = Backlog(old.place)
+    batch = next(iter(view.batches(1, 10**6)))
+    view.acknowledge(batch)  # the first of a file is delivered, and does not come again
+    new = spool(tmp_path, f"{server.url}?api_key=new")
+    new.send([event(OTHER, 9)])
+    living = spool(tmp_path, f"{server.url}?api_key=old")
+    living.send([event(RUN, 4)])
+    assert backlog.move(old.place, new.place) == 3
+    assert waiting(living) == [event(RUN, 4)]  # its file is still written
+    Drainer(new.place).run()
+    assert numbers(server) == [9, 1, 2, 3]
+    assert {request.headers["X-API-Key"] for request in server.requests} == {"new"}
+    assert backlog.move(old.place, new.place) == 0
 
 
 @pytest.mark.parametrize(
@@ -348,6 +433,36 @@ def test_fsync_by_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy
     for number in range(3):
         transport.send([event(RUN, number)])
     assert len(calls) == least
+
+
+def test_a_drainer_at_work_waits_for_the_disk_and_the_host_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), real(file)))
+    transport = spool(tmp_path, "http://localhost:1", drain="process", segment_bytes=900)
+    monkeypatch.setattr(detached, "start", lambda *_: None)
+    transport.send([event(RUN, 0)])
+    assert synced  # nobody is at work yet
+    with syncing.syncing(transport.place):
+        Drainer(transport.place)._tell("waiting", TransportError("down", retryable=True))
+        synced.clear()
+        mine = threading.get_ident()
+        monkeypatch.setattr(os, "fsync", lambda file: (synced.append(threading.get_ident()), real(file)))
+        for number in range(1, 9):  # some of them complete a file
+            transport.send([event(RUN, number)])
+        assert mine not in synced
+    assert synced
+    waits = {segment.stem: segment.path.stat().st_size for segment, _, _ in backlog.waiting(transport.place)}
+    assert syncing.sync(transport.place, {}) == waits
+    synced.clear()
+    assert syncing.sync(transport.place, waits) == waits
+    assert synced == []  # nothing is waited for twice
+    Drainer(transport.place)._tell("stopped", TransportError("no", retryable=False))
+    _JUMP[0] += int(2e9)
+    transport.send([event(RUN, 9)])
+    assert synced == [mine]  # nobody else would do it
 
 
 # --- wills
@@ -551,9 +666,92 @@ def test_a_failing_server_is_asked_ever_more_rarely_and_with_one_event(
     transport = filled(tmp_path, server)
     assert drain(transport, wait=_quick(waited)).doing == "ended"
     sizes = [len(r.json) if isinstance(r.json, list) else 1 for r in server.requests]
-    assert sizes == [6, 6, 1, 1, 1, 1, 5]
+    assert sizes == [6, 6, 1, 1, 1, 1, 2, 3]
     assert 0.5 * 31 * 0.75 <= sum(waited) <= 0.5 * 31 * 1.25
     assert list(dict.fromkeys(numbers(server))) == list(range(6))
+
+
+@given(
+    runs=st.lists(st.sampled_from("abcd"), min_size=1, max_size=40),
+    poisons=st.sets(st.integers(0, 39), max_size=4),
+    outage=st.integers(0, 12),
+    batches=st.booleans(),
+)
+def test_an_event_that_the_server_fails_at_does_not_hold_up_the_others(
+    runs: list[str], poisons: set[int], outage: int, batches: bool
+) -> None:
+    """Nothing is lost, no good event is buried, and each run's events come in their order."""
+    bad = {f'"name": "{number}"'.encode() for number in poisons if number < len(runs)}
+
+    def rule(request: Request) -> Answer:
+        if not batches and request.path.endswith("/batch"):
+            return Answer(404)
+        failing = len(asked) < outage or any(each in request.body for each in bad)
+        asked.append(request)
+        if not failing:
+            taken.extend(request.json if isinstance(request.json, list) else [request.json])
+        return Answer(500 if failing else 201)
+
+    asked: list[Request] = []
+    taken: list[Any] = []
+    uuids = {letter: f"00000000-0000-4000-8000-00000000000{letter}" for letter in "abcd"}
+    with tempfile.TemporaryDirectory() as folder, contextmanager(running)() as server:
+        server.rule = rule
+        transport = spool(Path(folder), server.url)
+        transport.send([event(uuids[letter], number) for number, letter in enumerate(runs)])
+        transport.close()
+        drain(transport)
+        came = [(each["run"]["runId"], int(each["job"]["name"])) for each in taken]
+        left = [int(json.loads(each)["job"]["name"]) for each in waiting(transport)]
+        buried = names(transport)
+    first = list(dict.fromkeys(came))
+    for letter, uuid in uuids.items():
+        told = [number for run, number in first if run == uuid]
+        assert told == sorted(told), f"{letter} came out of order"
+    assert {number for _, number in came} | set(buried) | set(left) == set(range(len(runs)))
+    assert set(buried) <= poisons
+    good = {letter for number, letter in enumerate(runs) if number not in poisons}
+    if len(good) > 1:  # each poison has an event of another run beside it at some time
+        last = {letter: max(n for n, each in enumerate(runs) if each == letter) for letter in good}
+        ahead = {p for p in poisons if p < len(runs) and any(p < last[g] for g in good - {runs[p]})}
+        assert ahead <= set(buried)
+
+
+def test_an_event_set_aside_can_be_replayed_and_says_why(tmp_path: Path, server: Server) -> None:
+    server.rule = lambda request: Answer(500, {"detail": "boom"}) if b'"name": "0"' in request.body else None
+    transport = spool(tmp_path, server.url)
+    transport.send([event(RUN, 0), event(OTHER, 1), event(RUN, 2)])
+    transport.close()
+    seen = drain(transport)
+    assert (seen.doing, seen.delivered, seen.dead) == ("ended", 2, 1)
+    (letter,) = dead.letters(transport.place)
+    assert re.search(
+        r"answered 500 boom \(to this event alone, \d times, while it took another\)", letter.reason
+    )
+    server.rule = None
+    assert dead.replay(transport.place) == 1
+    assert drain(transport).delivered == 1
+    assert numbers(server)[-1] == 0
+
+
+def test_an_event_alone_waits_and_is_set_aside_when_another_comes(tmp_path: Path, server: Server) -> None:
+    """A server that fails for all cannot be told from it before."""
+    server.rule = lambda request: Answer(500) if b'"name": "0"' in request.body else None
+    transport = spool(tmp_path, server.url)
+    transport.send([event(RUN, 0), event(RUN, 1)])
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        _JUMP[0] += int(seconds * 1e9)
+        if len(waited) == 12:
+            transport.send([event(OTHER, 2)])
+
+    assert drain(transport, wait=wait).doing == "ended"
+    assert len(waited) >= 12
+    assert names(transport) == [0]
+    taken = [request.json["job"]["name"] for request in server.requests if b'"name": "0"' not in request.body]
+    assert taken == ["2", "1"]
 
 
 def test_it_gives_up_after_its_patience_and_keeps_everything(tmp_path: Path) -> None:
@@ -573,7 +771,7 @@ def test_a_server_without_batches(tmp_path: Path, server: Server, status: int) -
     assert [r.json["job"]["name"] for r in server.requests[1:]] == list("012345")
 
 
-def test_a_new_key_is_taken_up_by_a_drainer_at_work(
+def test_a_target_that_was_changed_is_taken_up_by_a_drainer_at_work(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def rule(request: Request) -> Answer:
@@ -587,7 +785,8 @@ def test_a_new_key_is_taken_up_by_a_drainer_at_work(
     def wait(seconds: float) -> None:
         waited[0] += seconds
         _JUMP[0] += int(seconds * 1e9)
-        spool(tmp_path, f"{server.url}?api_key=new")
+        target = transport.place / "target"
+        target.write_bytes(target.read_bytes().replace(b"old", b"new"))
 
     monkeypatch.setattr(clock, "wall", lambda: real() + waited[0])
     assert drain(transport, wait=wait).doing == "ended"

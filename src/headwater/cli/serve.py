@@ -54,6 +54,6 @@ def serve(
         address = f"http://{serving.host}:{sock.getsockname()[1]}{serving.base_path}"
         typer.echo(f"Headwater serves {opened.url} at {address} (Ctrl-C stops it)", err=True)
         typer.echo(f"Send events with: OPENLINEAGE_URL={address}", err=True)
-        run_server(opened, serving, limits, listening=sock)
+        run_server(opened, serving, limits, listening=sock, spool=settings.spool)
     finally:
         opened.close()

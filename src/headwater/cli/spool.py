@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,8 @@ from rich.progress import Progress
 
 from headwater import config
 from headwater.cli._ask import JsonOption, print_json
+from headwater.errors import ConfigError, NotInstalled
+from headwater.guard import guard
 from headwater.transport.spool import backlog, dead, detached
 from headwater.transport.spool.drainer import RESTED, Drainer, State, locked
 from headwater.transport.spool.place import Place, places
@@ -26,6 +28,8 @@ from headwater.transport.spool.report import in_words, report
 app = typer.Typer(
     help="Look after events that wait for delivery.", no_args_is_help=True, rich_markup_mode=None
 )
+
+MEASURED = 5.0  # seconds between two writings of the metrics
 
 DirOption = Annotated[
     Path | None,
@@ -116,6 +120,10 @@ def run_drain(
     linger: Annotated[
         float | None, typer.Option(metavar="S", help="Wait so many seconds for more when nothing is left.")
     ] = None,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the state of the spool there, as Prometheus reads it."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Deliver what waits. One process drains a destination at a time; a second one leaves it alone.
@@ -124,9 +132,12 @@ def run_drain(
     Examples:
       headwater spool drain
       headwater spool drain --dir /var/spool/headwater --follow
+      headwater spool drain --follow --metrics /var/lib/node_exporter/headwater.prom
     """
+    measure = _measuring(folder, metrics)
+    measure()  # a file that cannot be written is told now
     if follow:
-        _follow(folder)
+        _follow(folder, measure)
     found = _places(folder)
     states: dict[Place, State | None] = {}
     watched = sys.stderr.isatty()  # counting reads all that waits
@@ -140,11 +151,31 @@ def run_drain(
                 states[place] = drainer.run(linger=linger or 0.0) if drainer else None
 
         _each(found, work)
+    measure()
     if as_json:
         print_json([_outcome(place, state) for place, state in states.items()])
     elif linger is None:
         _say(states)
     raise typer.Exit(4 if any(state and state.doing == "stopped" for state in states.values()) else 0)
+
+
+def _measuring(folder: Path | None, file: Path | None) -> Callable[[], None]:
+    """What writes the metrics; nothing where none are asked for."""
+    if file is None:
+        return lambda: None
+    try:
+        from headwater.transport.spool.metrics import SpoolCollector, write_metrics
+    except ModuleNotFoundError as fault:
+        raise NotInstalled("--metrics", "metrics") from fault
+    collector = SpoolCollector((folder or config.load().spool).expanduser())
+
+    def write() -> None:
+        try:
+            write_metrics(file, collector)
+        except OSError as fault:
+            raise ConfigError(f"--metrics: {file} cannot be written: {fault.strerror or fault}") from None
+
+    return write
 
 
 def _each(found: list[Place], work: Any) -> None:
@@ -181,9 +212,10 @@ def _say(states: dict[Place, State | None]) -> None:
         typer.echo("nothing was spooled here")
 
 
-def _follow(folder: Path | None) -> None:
+def _follow(folder: Path | None, measure: Callable[[], None]) -> None:
     """Drain every destination there is, and each that comes; one that stops by a fault is tried again later."""
     threads: dict[Place, threading.Thread] = {}
+    measured = 0.0
 
     def work(place: Place) -> None:
         while (place / "target").exists():
@@ -198,6 +230,10 @@ def _follow(folder: Path | None) -> None:
             if place not in threads or not threads[place].is_alive():
                 threads[place] = threading.Thread(target=work, args=(place,), daemon=True)
                 threads[place].start()
+        if time.monotonic() - measured > MEASURED:
+            measured = time.monotonic()
+            with guard("writing the metrics"):  # a full disk, say, which must not end the service
+                measure()
         time.sleep(1.0)
 
 
@@ -213,6 +249,39 @@ def run_replay(folder: DirOption = None, as_json: JsonOption = False) -> None:
     with _bar("replaying", len(found)) as advance:
         counts = {place: (dead.replay(place), advance(1))[0] for place in found}
     _counted(counts, "dead letters wait again", as_json)
+
+
+@app.command("move")
+def run_move(
+    source: Annotated[Path, typer.Argument(metavar="FROM", help="The folder of a destination.")],
+    target: Annotated[Path, typer.Argument(metavar="TO", help="The folder of another.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Let what waits for one destination wait for another: after a key was changed, or a server has moved.
+
+    Each key has a folder of its own, so that nothing is sent with a key that it was not emitted with, unless you say so.
+
+    \b
+    Examples:
+      headwater spool status                         # which folders there are
+      headwater spool move SPOOL/lineage-5000-8c1f SPOOL/lineage-5000-02ab && headwater spool drain
+    """
+    (old, new) = (_folder(each) for each in (source, target))
+    if old == new:
+        raise ConfigError("FROM and TO are the same folder")
+    with locked(old, 2.0) as mine:
+        if not mine:
+            raise ConfigError(
+                f"{old.folder}: a drainer is at work there: stop it, or wait until it has ended"
+            )
+        count = backlog.move(old, new)
+    _counted({new: count}, "more events wait here", as_json)
+
+
+def _folder(path: Path) -> Place:
+    if not (path / "target").exists():
+        raise ConfigError(f"{path} is no folder of a destination: see `headwater spool status --json`")
+    return Place(path.absolute())
 
 
 @app.command("purge")

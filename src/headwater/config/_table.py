@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from headwater.errors import ConfigError
 
 _STATE, _LEVELS = "the user's state directory", ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True):
     """One value of the core: its name, what it is, and the variables that set it, ours before OpenLineage's."""
 
     name: str
@@ -26,8 +26,7 @@ class Setting:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(msgspec.Struct, frozen=True):
     """A part of Headwater with options of its own.
 
     `target` is "module:callable", whose parameters with a default are the options; where they depend on the

@@ -4,6 +4,7 @@ intake    events of many requests -> one transaction
 bodies    a request -> its body: unpacked, within limits, of a type we read
 lineage   /api/v1/lineage, /api/v1/lineage/batch
 native    /hw/v1: graph, show, search, status, rejects
+metrics   /metrics
 health    /health, /ready
 faults    an error -> its status and its body, in the shape of the dialect that was spoken
 app       all of it -> one app, and the server that runs it

@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from litestar import Litestar, Request
@@ -16,7 +17,7 @@ from litestar.openapi.config import OpenAPIConfig
 import headwater
 from headwater.errors import ConfigError, HeadwaterError, TransportError
 from headwater.event import Limits
-from headwater.serve import faults, health, lineage, native
+from headwater.serve import faults, health, lineage, metrics, native
 from headwater.serve.intake import Intake
 from headwater.store import Store
 
@@ -48,16 +49,23 @@ READS = [
     health.get_health,
     health.get_openapi,
     health.get_ready,
+    metrics.get_metrics,
 ]
 WRITES = [lineage.post_event, lineage.post_batch]
 
 
-def create_app(store: Store, serving: Serving = Serving(), limits: Limits = Limits()) -> Litestar:  # noqa: B008 - frozen
-    """The app over a store. It owns neither: whoever opened the store closes it."""
+def create_app(
+    store: Store,
+    serving: Serving = Serving(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    spool: Path | None = None,
+) -> Litestar:
+    """The app over a store; `/metrics` tells of a spool on this machine, too. Whoever opened the store closes it."""
+    tally = metrics.Tally(spool)
 
     @asynccontextmanager
     async def writing(app: Litestar) -> AsyncIterator[None]:
-        intake = None if serving.read_only else Intake(store, limits)
+        intake = None if serving.read_only else Intake(store, limits, count=tally.count)
         app.state.intake = intake
         try:
             yield
@@ -69,7 +77,8 @@ def create_app(store: Store, serving: Serving = Serving(), limits: Limits = Limi
         route_handlers=[*READS, *([] if serving.read_only else WRITES)],
         path=serving.base_path or None,
         lifespan=[writing],
-        state=State({"store": store, "serving": serving}),
+        middleware=[metrics.REQUESTS.middleware],
+        state=State({"store": store, "serving": serving, "tally": tally}),
         exception_handlers={
             HeadwaterError: faults.answer_fault,
             MethodNotAllowedException: faults.answer_http,
@@ -83,14 +92,19 @@ def create_app(store: Store, serving: Serving = Serving(), limits: Limits = Limi
 
 
 def run_server(
-    store: Store, serving: Serving, limits: Limits, *, listening: socket.socket | None = None
+    store: Store,
+    serving: Serving,
+    limits: Limits,
+    *,
+    listening: socket.socket | None = None,
+    spool: Path | None = None,
 ) -> None:
     """Serve until interrupted."""
     import uvicorn
 
     sock = listening or listen(serving)
     config = uvicorn.Config(
-        create_app(store, serving, limits),
+        create_app(store, serving, limits, spool),
         log_level="warning",
         access_log=False,
         lifespan="on",

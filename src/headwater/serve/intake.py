@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from time import perf_counter
 
 from headwater.errors import EventError, HeadwaterError, StoreError
 from headwater.event import Limits
@@ -41,8 +43,15 @@ class Busy(HeadwaterError):
 class Intake:
     """The one writer behind the HTTP server."""
 
-    def __init__(self, store: Store, limits: Limits, *, max_waiting_bytes: int = 256 << 20) -> None:
-        self._store, self._limits, self._max = store, limits, max_waiting_bytes
+    def __init__(
+        self,
+        store: Store,
+        limits: Limits,
+        *,
+        max_waiting_bytes: int = 256 << 20,
+        count: Callable[[Outcome, float], None] = lambda outcome, seconds: None,
+    ) -> None:
+        self._store, self._limits, self._max, self._count = store, limits, max_waiting_bytes, count
         self._waiting: deque[_Waiting] = deque()
         self._bytes = 0
         self._wake = threading.Condition()
@@ -115,9 +124,12 @@ class Intake:
         rejects = [
             Reject(each.refused.path, each.refused.reason, each.payloads[0]) for each in taken if each.refused
         ]
+        begun = perf_counter()
         outcome = ingest(self._store, payloads, self._limits) if payloads else Outcome(0, 0, 0)
         if rejects:
             self._store.write(Batch(rejects=rejects))
+        whole_requests = [(0, each.refused) for each in taken if each.refused is not None]
+        self._count(outcome + Outcome(len(rejects), 0, 0, tuple(whole_requests)), perf_counter() - begun)
         faults = dict(outcome.rejected)
         start = 0
         for each in taken:

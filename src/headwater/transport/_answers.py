@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     import httpx
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """Why the server did not take an event, and whether it may take it later."""
 
     reason: str
@@ -73,10 +71,19 @@ def named(event: bytes) -> str:
     return f"{seen.eventType} of {job} at {seen.eventTime}"
 
 
+def run_of(event: bytes) -> str | None:
+    """The run that an event tells of; None where it tells of none."""
+    try:
+        return str(msgspec.json.decode(event, type=_Seen).run["runId"])
+    except (msgspec.DecodeError, KeyError):
+        return None
+
+
 class _Seen(msgspec.Struct):
     eventType: str | None = None  # noqa: N815 - the wire's own names
     eventTime: str | None = None  # noqa: N815
     job: dict[str, Any] = {}
+    run: dict[str, Any] = {}
 
 
 def _object(answer: httpx.Response) -> dict[str, Any]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
 
 from headwater.errors import ConfigError, TransportError
 from headwater.transport._answers import Refusal, backoff, failed, named, reason, retry_after
@@ -35,12 +36,11 @@ PROFILES: Mapping[str, tuple[str | None, bool]] = {
 """name -> (where below the endpoint arrays go, whether a single event goes there too)"""
 
 
-@dataclass(slots=True)
-class _Sent:
+class _Sent(msgspec.Struct):
     """What became of the events of one call, by position."""
 
-    taken: set[int] = field(default_factory=set)
-    refused: dict[int, Refusal] = field(default_factory=dict)
+    taken: set[int] = msgspec.field(default_factory=set)
+    refused: dict[int, Refusal] = msgspec.field(default_factory=dict)
 
     def pending(self, count: int) -> set[int]:
         """Those which may be sent again."""
@@ -98,7 +98,9 @@ class HttpTransport:
         self._timeout = number("timeout", timeout, least=0.001)
         self._retries = whole("retries", retries)
         self._compression = compression if compression in ("gzip", "zstd") else None
-        self._verify = trust(verify, client_cert, client_key)
+        trusted = trust(verify, client_cert, client_key)
+        # to read the system's certificates takes a while; a plain url whose tokens come from nowhere else needs none
+        self._verify = trusted if parts.scheme == "https" or auth is not None else False
         self._params = {name: str(value) for name, value in (params or {}).items()}
         self._auth = authorization(api_key, auth)
         self._headers = {
@@ -131,6 +133,7 @@ class HttpTransport:
                 refused={at: self._scrub(r.reason) for at, r in sent.refused.items() if not r.retryable},
                 pending=sent.pending(len(events)),
                 retry_after=fault.retry_after,
+                cause=fault.cause,
             ) from fault
         if sent.refused:
             # sending all again is harmless to those taken already, and the only way for those that may pass yet
@@ -212,6 +215,8 @@ class HttpTransport:
                 client = self._client()
                 headers = {**self._headers, **self._auth.current(client), **packed[1]}
                 answer = client.post(url, content=packed[0], headers=headers, params=self._params or None)
+                # an answer is a cycle: with its request in it, megabytes would wait for the garbage collector
+                answer.request = httpx.Request("POST", url)
             except (httpx.TransportError, httpx.InvalidURL) as fault:
                 if last or isinstance(fault, httpx.InvalidURL):
                     raise self._unreachable(fault) from None  # its request would carry the key along
@@ -261,12 +266,14 @@ class HttpTransport:
         elif answer.is_redirect:
             hint = f": it moved to {answer.headers.get('Location', 'elsewhere')}; use that url"
         text = f"{self._shown} answered {code} {self._reason(answer)}{hint}"
-        return TransportError(self._scrub(text), retryable=code in TRY_AGAIN, retry_after=asked)
+        return TransportError(
+            self._scrub(text), retryable=code in TRY_AGAIN, retry_after=asked, cause=f"http_{code}"
+        )
 
     def _unreachable(self, fault: Exception) -> TransportError:
         why = self._scrub(str(fault) or type(fault).__name__)
         text = f"no answer from {self._shown}: {why}; is `headwater serve` running there? Set HEADWATER_TRANSPORT to send elsewhere"
-        return TransportError(text, retryable=True)
+        return TransportError(text, retryable=True, cause="unreachable")
 
     def _told(self, events: Sequence[bytes], sent: _Sent) -> str:
         told = sorted(sent.refused.items())

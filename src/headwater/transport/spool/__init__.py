@@ -103,6 +103,9 @@ class SpoolTransport:
         if not events:
             return
         own = self._mine()
+        detaches = self._drain == "process"
+        if detaches:
+            self._is_drained(own)
         with own.lock:
             try:
                 self._append(own, events)
@@ -116,7 +119,8 @@ class SpoolTransport:
                 own.touched = clock.steady()
                 for run in own.runs:
                     wills.touch(self._place, run)
-        self._see_to_drainer(own)
+        if detaches and not self._is_drained(own):  # asked again: one that ended meanwhile did not see these
+            self._start_drainer(own)
 
     def will(self, run_id: str, event: bytes) -> None:
         """Leave an event to be sent should this process die before `settle`, or before the run's end is sent."""
@@ -171,11 +175,13 @@ class SpoolTransport:
             own.segment = None
         own.written += len(data)
         now = clock.steady()
-        if self._fsync == "always" or (self._fsync == "interval" and now - own.synced > 1_000_000_000):
+        # a drainer at work has the disk write it: then nobody waits for that here
+        mine = self._fsync == "interval" and not own.drained
+        if self._fsync == "always" or (mine and now - own.synced > 1_000_000_000):
             own.segment.sync()
             own.synced = now
         if own.segment.size >= self._segment_bytes:
-            if self._fsync != "never":
+            if mine:
                 own.segment.sync()
             own.segment.seal()
             own.segment = None
@@ -185,7 +191,7 @@ class SpoolTransport:
             return Segment(self._place.folder)
         except FileNotFoundError:  # somebody deleted the whole folder
             with suppress(ConfigError):
-                open_place(self._root, self._target)
+                self._place = open_place(self._root, self._target)
             return Segment(self._place.folder)
 
     def _make_room(self) -> None:
@@ -214,22 +220,27 @@ class SpoolTransport:
                     theirs.segment.forget()
         return own
 
-    def _see_to_drainer(self, own: _Own) -> None:
-        """Start a drainer where none is at work. That is seen from a file which each drainer replaces as it ends."""
-        if self._drain != "process":
-            return
+    def _is_drained(self, own: _Own) -> bool:
+        """Whether a drainer is at work. That is seen from a file which each drainer replaces as it ends."""
         now = clock.steady()
         try:
             told = os.stat(self._place / "drainer.json")
             seen = hash((told.st_ino, told.st_mtime_ns))
         except OSError:
             seen = 0
-        if now < own.believed and seen == own.drainer:
-            return
-        own.believed, own.drainer = now + _ALIVE, seen
-        starting = now < own.started and seen == own.before
-        if not starting and not drainer.drained(self._place) and not drainer.rests(self._place):
-            own.started, own.before = now + 5 * _ALIVE, seen  # it takes a while until it tells of itself
+        if now >= own.believed or seen != own.drainer:
+            own.believed, own.drainer = now + _ALIVE, seen
+            own.drained = seen != 0 and drainer.drained(self._place)
+        return own.drained
+
+    def _start_drainer(self, own: _Own) -> None:
+        now = clock.steady()
+        starting = now < own.started and own.drainer == own.before
+        if not starting and not drainer.rests(self._place):
+            own.started, own.before = (
+                now + 5 * _ALIVE,
+                own.drainer,
+            )  # it takes a while until it tells of itself
             try:
                 detached.start(self._place, self._linger)
             except TransportError as fault:
@@ -247,7 +258,7 @@ class _Own:
         self.runs: set[str] = set()
         self.written = self.synced = self.believed = self.started = self.drainer = self.before = 0
         self.touched = clock.steady()
-        self.told = False
+        self.told = self.drained = False
 
 
 def _opened(target: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count, groupby
 from pathlib import Path
@@ -23,6 +22,8 @@ from headwater.transport.spool.segment import (
     EVENT,
     Frame,
     Listed,
+    Segment,
+    frames,
     listed,
     read,
     short_boot,
@@ -33,13 +34,17 @@ NAMELESS = 60.0  # seconds after which a segment without a header is nobody's
 FOREIGN = 7 * 86400.0  # seconds of silence after which a writer on another host counts as gone
 
 
-@dataclass(slots=True)
-class Batch:
-    """Events to deliver together, and how far that brings each segment."""
+class Batch(msgspec.Struct):
+    """Events to deliver together, and how far each of them brings its segment."""
 
-    events: list[bytes] = field(default_factory=list)
-    ends: dict[str, int] = field(default_factory=dict)
+    events: list[bytes] = msgspec.field(default_factory=list)
+    marks: list[tuple[int, str, int]] = msgspec.field(default_factory=list)
+    """After so many events, that segment is read up to there."""
     size: int = 0
+
+    def upto(self, count: int) -> dict[str, int]:
+        """How far the first so many events bring each segment."""
+        return {stem: end for after, stem, end in self.marks if 0 < after <= count}
 
 
 class Backlog:
@@ -68,14 +73,14 @@ class Backlog:
                 batch.events.append(frame.payload)
                 batch.size += len(frame.payload)
             if batch.events:
-                batch.ends[segment.stem] = frame.end
+                batch.marks.append((len(batch.events), segment.stem, frame.end))
         if batch.events:
             yield batch
         self._sweep()
 
-    def acknowledge(self, batch: Batch) -> None:
-        """The batch is delivered, or among the dead letters: it will not be seen again."""
-        self._cursor.update(batch.ends)
+    def acknowledge(self, batch: Batch, count: int | None = None) -> None:
+        """The batch, or the first so many of it, is delivered or among the dead letters: it will not be seen again."""
+        self._cursor.update(batch.upto(len(batch.events) if count is None else count))
         self._sweep()
 
     def _merged(self) -> Iterator[tuple[Listed, Frame]]:
@@ -213,6 +218,26 @@ def make_room(place: Place, max_bytes: int, max_age: float, *, old_only: bool = 
 def total_bytes(place: Place) -> int:
     """How much waits."""
     return sum(size for _, size, _ in waiting(place))
+
+
+def move(place: Place, to: Place) -> int:
+    """Put what waits in one place to the end of what waits in another; how many. Needs the drainer's lock of the first.
+
+    Files that a living process still writes stay where they are.
+    """
+    done, count = cursor(place), 0
+    for segment in sorted(listed(place.folder), key=lambda each: (each.wall, each.stamp)):
+        if not segment.done and not abandoned(segment.path, writer_of(segment.path)):
+            continue
+        frames_left = read(segment.path, done.get(segment.stem, 0), complete=True)
+        if events := [frame.payload for frame in frames_left if frame.kind == EVENT]:
+            fresh = Segment(to.folder)
+            fresh.append(frames(events))
+            fresh.sync()
+            fresh.seal()
+        segment.path.unlink(missing_ok=True)  # twice on the wire, should it be cut short here; once in effect
+        count += len(events)
+    return count
 
 
 def purge(place: Place) -> int:

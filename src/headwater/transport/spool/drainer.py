@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from inspect import signature
 from time import sleep
 from typing import Any
@@ -19,12 +19,14 @@ import msgspec
 from headwater import plugins
 from headwater.errors import HeadwaterError, TransportError
 from headwater.transport import TRANSPORTS, Transport, open_transport
+from headwater.transport._answers import run_of
 from headwater.transport.spool import dead
 from headwater.transport.spool.backlog import Backlog, make_room
 from headwater.transport.spool.breaker import Breaker
 from headwater.transport.spool.identity import Writer, clock, gone, me
 from headwater.transport.spool.place import TO, Place, Target, write_whole
 from headwater.transport.spool.segment import OWNER_ONLY, Segment, frames
+from headwater.transport.spool.syncing import syncing
 from headwater.transport.spool.wills import Wills
 
 try:
@@ -33,9 +35,13 @@ except ImportError:  # pragma: no cover - Windows: there, keep to one drainer
     fcntl = None  # type: ignore[assignment]
 
 MOST, MOST_BYTES = 500, 4 << 20  # of one batch
-POLL = 0.02, 0.2  # seconds between looks at a spool that is empty, at first and at last
+POLL, GROWTH = (
+    (0.02, 0.2),
+    1.05,
+)  # seconds between looks at a spool that is empty; the longest after some four seconds
 HEARTBEAT = 5.0  # seconds after which its state is written again, though nothing changed
 AFRESH = 30.0  # seconds after which a heartbeat that stopped means that the drainer did
+TRIES = 3  # of an event alone, before it is suspected
 RESTED = 60.0  # seconds that one which stopped for a fault is left alone
 
 
@@ -49,6 +55,8 @@ class State(msgspec.Struct, frozen=True):
     dead: int = 0
     torn: int = 0
     fault: str | None = None
+    cause: str | None = None
+    """The fault in a word."""
     failing_since: float | None = None
     """Seconds since 1970."""
 
@@ -83,12 +91,17 @@ class Drainer:
         self._failing: float | None = None
         self._target = Target({})
         self._until: float | None = None
+        self._stubborn: tuple[bytes, int] = b"", 0  # what failed alone, and how often
 
     def run(self, *, follow: bool = False, linger: float = 0.0, budget: float | None = None) -> State:
         """Deliver until nothing is left, and then for `linger` seconds more, or for ever; at most for `budget` seconds."""
-        empty, pause = clock.steady(), POLL[0]
-        self._until = None if budget is None else empty + budget * 1e9
+        self._until = None if budget is None else clock.steady() + budget * 1e9
         self._tell("draining")
+        with syncing(self.place) if budget is None else nullcontext():
+            return self._run(follow, linger)
+
+    def _run(self, follow: bool, linger: float) -> State:
+        empty, pause = clock.steady(), POLL[0]
         try:
             while True:
                 if self.round():
@@ -100,13 +113,13 @@ class Drainer:
                     self._tell("draining")
                 else:
                     self._wait(pause)
-                    pause = min(POLL[1], pause * 1.5)
+                    pause = min(POLL[1], pause * GROWTH)
                 self._tell()
         except Stopped as why:
-            self._tell("stopped" if why.fault else "ended", fault=str(why.fault) if why.fault else None)
+            self._tell("stopped" if why.fault else "ended", why.fault)
             return self.state
         except OSError as why:  # a full disk, or a folder that was deleted
-            self._tell("stopped", fault=f"{self.place.folder}: {why.strerror or why}")
+            self._tell("stopped", self._broken(why))
             return self.state
         finally:
             self.close()
@@ -124,10 +137,16 @@ class Drainer:
         for batch in self._backlog.batches(MOST, MOST_BYTES):
             self._wills.meet(batch.events)
             buried = self.state.dead
-            self._deliver(batch.events)
-            self._backlog.acknowledge(batch)
-            self._count(len(batch.events) - (self.state.dead - buried))
-            done += len(batch.events)
+            left = list(range(len(batch.events)))
+            try:
+                self._deliver(batch.events, left)
+            finally:
+                reached = left[0] if left else len(batch.events)
+                self._backlog.acknowledge(batch, reached)
+                self._count(max(0, reached - (self.state.dead - buried)))
+            done += reached
+            if left:  # by the next look others may have come
+                return max(1, done)
         return done + self._execute()
 
     def close(self) -> None:
@@ -147,26 +166,64 @@ class Drainer:
                 path.unlink(missing_ok=True)
         return len(due)
 
-    def _deliver(self, events: list[bytes]) -> None:
-        """Until each event is with the receiver, or among the dead letters."""
-        left = events
+    def _deliver(self, events: list[bytes], left: list[int]) -> None:
+        """Until each event is with the receiver, or among the dead letters; `left` are the places of those that are not.
+
+        It gives back early where one event alone is in the way.
+        """
         while left:
             if self._until is not None and clock.steady() > self._until:
                 raise Stopped(None)
             part = left[: self._breaker.most(len(left))]
-            try:
-                self._open().send(part)
-            except TransportError as fault:
-                pending = self._sort_out(part, fault)
-                left = pending + left[len(part) :]
-                if pending:
-                    self._bear(fault)
-            else:
-                left = left[len(part) :]
-                self._well()
+            fault = self._send(events, left, part)
+            if fault is None or (len(part) == 1 and self._set_aside(events, left, fault)):
+                continue
+            self._bear(fault)
+            if self._stubborn[1] >= TRIES:
+                return
 
-    def _sort_out(self, part: list[bytes], fault: TransportError) -> list[bytes]:
-        """Bury what will never be taken; what may yet be is answered, in order."""
+    def _send(self, events: list[bytes], left: list[int], places: list[int]) -> TransportError | None:
+        """Send those at these places, and strike them out where that is settled; the fault where it is not of all."""
+        part = [events[at] for at in places]
+        try:
+            self._open().send(part)
+        except TransportError as fault:
+            again = self._sort_out(part, fault)
+            settled = {at for i, at in enumerate(places) if i not in again}
+            left[:] = [at for at in left if at not in settled]
+            return fault if again else None
+        left[:] = [at for at in left if at not in set(places)]
+        self._well()
+        return None
+
+    def _set_aside(self, events: list[bytes], left: list[int], fault: TransportError) -> bool:
+        """Whether the way is free: where the receiver fails at one event alone and takes another, it is the event's fault.
+
+        The other is of another run: should the first be taken after all, it still comes before its run's next.
+        """
+        if not fault.cause.startswith("http_5"):
+            return False
+        event, tries = events[left[0]], self._stubborn[1] if self._stubborn[0] == events[left[0]] else 0
+        self._stubborn = event, tries + 1
+        if tries + 1 < TRIES:
+            return False
+        firsts = {run_of(events[at]) or str(at): at for at in reversed(left)}
+        others = sorted(at for at in firsts.values() if run_of(events[at]) != run_of(event))
+        if not others or self._send(events, left, [others[tries % len(others)]]) is not None:
+            return False
+        again = self._send(events, left, left[:1])
+        if again is not None and again.cause.startswith("http_5"):
+            why = f"{again} (to this event alone, {tries + 2} times, while it took another)"
+            self._bury([dead.Letter(why, event)])
+            left.pop(0)
+        return again is None or not left or events[left[0]] != event
+
+    def _bury(self, letters: list[dead.Letter]) -> None:
+        dead.refuse(self.place, letters)
+        self.state = msgspec.structs.replace(self.state, dead=self.state.dead + len(letters))
+
+    def _sort_out(self, part: list[bytes], fault: TransportError) -> set[int]:
+        """Bury what will never be taken; where in the part what may yet be stands."""
         if fault.pending is not None:
             again = set(fault.pending)
         else:  # a transport that knows nothing of single events
@@ -178,9 +235,8 @@ class Drainer:
         buried = [
             dead.Letter(reason, part[at]) for at, reason in sorted(fault.refused.items()) if at not in again
         ]
-        dead.refuse(self.place, buried)
-        self.state = msgspec.structs.replace(self.state, dead=self.state.dead + len(buried))
-        return [part[at] for at in sorted(again)]
+        self._bury(buried)
+        return again
 
     def _bear(self, fault: TransportError) -> None:
         """Wait after a fault; give up where waiting does not help, or did not for too long."""
@@ -189,7 +245,7 @@ class Drainer:
         wait = self._breaker.failed(fault.retry_after)
         if not fault.retryable or now + wait * 1e9 - self._failing > self._patience * 1e9:
             raise Stopped(fault)
-        self._tell("waiting", fault=str(fault))
+        self._tell("waiting", fault)
         until = now + int(wait * 1e9)
         while (rest := until - clock.steady()) > 0:
             self._wait(min(rest / 1e9, HEARTBEAT))
@@ -198,6 +254,7 @@ class Drainer:
 
     def _well(self) -> None:
         self._breaker.succeeded()
+        self._stubborn = b"", 0
         if self._failing is not None:
             self._failing = None
             self._tell("draining")
@@ -211,7 +268,7 @@ class Drainer:
                 self._target, self._told = self.place.target(), (told, clock.wall())
                 self._transport = open_transport(sending(self._target.to, self._timeout))
         except OSError as fault:
-            raise Stopped(TransportError(f"{self.place.folder} is gone: {fault}", retryable=False)) from None
+            raise Stopped(self._broken(fault)) from None
         except HeadwaterError as fault:
             raise Stopped(fault) from None
         assert self._transport is not None
@@ -229,15 +286,20 @@ class Drainer:
         self._progress(delivered)
         self._tell()
 
-    def _tell(self, doing: str | None = None, fault: str | None = None) -> None:
+    def _broken(self, fault: OSError) -> TransportError:
+        gone = " is gone" if isinstance(fault, FileNotFoundError) else ""
+        text = f"{self.place.folder}{gone}: {fault.strerror or fault}"
+        return TransportError(text, retryable=False, cause="disk")
+
+    def _tell(self, doing: str | None = None, fault: HeadwaterError | None = None) -> None:
         """Write down what is done: at once where it changes, else now and then."""
         old = self.state
-        failing = None
+        told: dict[str, Any] = {"fault": None, "cause": None, "failing_since": None}
         if doing in ("waiting", "stopped") or (doing is None and old.doing == "waiting"):
-            failing, fault = old.failing_since or clock.wall(), fault or old.fault
-        self.state = msgspec.structs.replace(
-            old, doing=doing or old.doing, fault=fault, failing_since=failing, torn=self._backlog.torn
-        )
+            told = {"failing_since": old.failing_since or clock.wall()}
+            if fault is not None:
+                told |= {"fault": str(fault), "cause": getattr(fault, "cause", "settings")}
+        self.state = msgspec.structs.replace(old, doing=doing or old.doing, torn=self._backlog.torn, **told)
         if doing is None and abs(clock.wall() - self._written) < HEARTBEAT:
             return
         self._written = clock.wall()

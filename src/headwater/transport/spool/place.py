@@ -1,6 +1,7 @@
 """transport.spool.place: a spool directory and a destination -> the folder where events for it wait, readable by its owner alone.
 
-SPOOL/localhost-5000-8c1f…/     0700, one for each destination
+SPOOL/salt                      what makes the names of folders tell nothing of keys
+SPOOL/localhost-5000-8c1f…/     0700, one for each destination and who we are there
   target                        the url and options of the transport that delivers, secrets included
   ….open  ….done                segments
   cursor                        how far each segment was delivered
@@ -16,7 +17,6 @@ import re
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ from headwater.errors import ConfigError
 from headwater.transport.spool.segment import OWNER_ONLY, write_all
 
 TO = "url"
-_CREDENTIALS = re.compile(r"key|auth|token|secret|passw|verify|cert|timeout|retries|compression|batch")
-"""Options that say how a destination is reached, not which it is."""
+_HOW = frozenset({"verify", "timeout", "retries", "compression", "max_batch_bytes"})
+"""Options that say how a destination is reached, not which it is, nor who we are there."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -41,8 +41,7 @@ class Target(msgspec.Struct, frozen=True):
     max_age: float = 14 * 86400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """The folder of one destination."""
 
     folder: Path
@@ -89,9 +88,9 @@ def open_place(root: Path, target: Target) -> Place:
         raise ConfigError(
             f"to: an option cannot be kept for the drainer, name it by text instead: {fault}"
         ) from None
-    place = Place(root / _name(target.to))
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place = Place(root / _name(target.to, _salt(root)))
         for folder in (place.folder, place / "wills", place / "dead"):
             folder.mkdir(mode=0o700, exist_ok=True)
         seen = place.folder.stat()
@@ -119,12 +118,12 @@ def places(root: Path) -> list[Place]:
     """The destinations in a spool directory; the directory itself may be one.
 
     Raises:
-        ConfigError: there is no such directory.
+        ConfigError: there is no such directory, or it is another user's.
 
     """
-    if (root / "target").exists():
-        return [Place(root)]
     try:
+        if (root / "target").exists():
+            return [Place(root)]
         return [Place(each) for each in sorted(root.iterdir()) if (each / "target").exists()]
     except OSError as fault:
         raise ConfigError(f"{root} is no spool: {fault.strerror or fault}") from None
@@ -148,21 +147,32 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
-def _name(to: Mapping[str, Any]) -> str:
-    """A name that tells people the destination, and machines apart those that differ in more than credentials."""
+def _name(to: Mapping[str, Any], salt: bytes) -> str:
+    """A name that tells people the destination, and machines apart those that differ, in their keys too.
+
+    Events emitted with one key are never sent with another: a server may tell tenants by it. Without the salt, which
+    only the owner can read, nobody can try keys until one gives the name.
+    """
     parts = urlsplit(str(to.get(TO, "")))
-    user, _, host = parts.netloc.rpartition("@")
-    bare = urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{host}", query="", fragment=""))
-    kept = _identifying({name: value for name, value in to.items() if name != TO})
-    digest = blake2b(bare.encode() + msgspec.json.encode(kept), digest_size=6).hexdigest()
+    host = parts.netloc.rpartition("@")[2]
+    kept = {name: value for name, value in to.items() if name not in _HOW}
+    told = msgspec.json.encode(kept, order="deterministic")
     readable = re.sub(r"[^A-Za-z0-9]+", "-", host or parts.path).strip("-")[:40]
-    return f"{readable or parts.scheme}-{digest}"
+    return f"{readable or parts.scheme}-{blake2b(told, key=salt, digest_size=6).hexdigest()}"
 
 
-def _identifying(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells destinations apart; in tables of options too, as a password of Kafka's stands in one."""
-    return {
-        name: _identifying(options[name]) if isinstance(options[name], Mapping) else options[name]
-        for name in sorted(options)
-        if not _CREDENTIALS.search(name)
-    }
+def _salt(root: Path) -> bytes:
+    """The spool's own, made by whoever comes first."""
+    path = root / "salt"
+    if (known := _content(path)) is None:
+        spare = root / f"salt.{os.getpid()}.{os.urandom(4).hex()}~"
+        write_whole(spare, os.urandom(16))
+        try:
+            os.link(spare, path)  # whole, and only once
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without links: then the last of those who come at once counts
+            spare.replace(path)
+        spare.unlink(missing_ok=True)
+        known = path.read_bytes()
+    return known

@@ -44,6 +44,7 @@ def _drainer(place: Place) -> dict[str, Any]:
         "dead": told.dead,
         "torn": told.torn,
         "fault": told.fault,
+        "cause": told.cause,
         "failing_since": since
         and datetime.fromtimestamp(since, timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
     }
@@ -63,4 +64,4 @@ def in_words(model: dict[str, Any]) -> str:
     )
     if works.get("fault"):
         told.append(works["fault"].splitlines()[0])
-    return f"{model['destination']}: " + ", ".join(told)
+    return f"{model['destination']} ({model['folder'].rpartition('/')[2]}): " + ", ".join(told)

@@ -1,0 +1,80 @@
+"""serve.metrics: what became of events and requests, and the spool of this machine -> GET /metrics, as Prometheus reads it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from litestar import Response, get
+from litestar.datastructures import State
+from litestar.plugins.prometheus import PrometheusConfig
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    generate_latest,
+)
+
+from headwater.errors import EventError, TooLarge
+from headwater.ingest import Outcome
+from headwater.transport.spool.metrics import SpoolCollector
+
+REQUESTS = PrometheusConfig(app_name="headwater", prefix="headwater", group_path=True, exclude=["/metrics$"])
+"""Requests and their durations, by Litestar's own middleware; the path is the route, so there are few of them."""
+_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+
+
+class Tally:
+    """Counts what one app did. `spool` is a spool directory on this machine, to be told of with it."""
+
+    def __init__(self, spool: Path | None = None) -> None:
+        self.registry = known = CollectorRegistry()
+        self._events = Counter(
+            "headwater_events", "Events received, by what became of them.", ["outcome"], registry=known
+        )
+        self._refused = Counter(
+            "headwater_events_refused", "Events refused, by what was wrong.", ["reason"], registry=known
+        )
+        self._batches = Histogram(
+            "headwater_batch_events", "Events written in one transaction.", buckets=_SIZES, registry=known
+        )
+        self._seconds = Histogram(
+            "headwater_batch_seconds", "Seconds that one transaction took.", registry=known
+        )
+        for outcome in ("accepted", "duplicate", "refused"):  # so that they are there from the start
+            self._events.labels(outcome)
+        if spool is not None:
+            self.registry.register(SpoolCollector(spool))
+
+    def count(self, outcome: Outcome, seconds: float) -> None:
+        """One transaction was made."""
+        self._events.labels("accepted").inc(outcome.stored)
+        self._events.labels("duplicate").inc(outcome.duplicates)
+        self._events.labels("refused").inc(len(outcome.rejected))
+        for _, fault in outcome.rejected:
+            self._refused.labels(reason(fault)).inc()
+        self._batches.observe(outcome.received)
+        self._seconds.observe(seconds)
+
+    def told(self) -> bytes:
+        """All of it, and what the process itself tells, in the text format."""
+        return generate_latest(REGISTRY) + generate_latest(self.registry)
+
+
+@get("/metrics", sync_to_thread=True, include_in_schema=False)
+def get_metrics(state: State) -> Response[bytes]:
+    """What Prometheus scrapes."""
+    return Response(state.tally.told(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+def reason(fault: EventError) -> str:
+    """What is wrong with an event, in one of a few words: a path without its numbers, never what a client sent.
+
+    >>> reason(EventError("inputs[3].name", "is empty")), reason(TooLarge("", "5 bytes")), reason(EventError("", "broken JSON"))
+    ('inputs[].name', 'too_large', 'no_event')
+    """
+    if isinstance(fault, TooLarge):
+        return "too_large"
+    return re.sub(r"\[\d+\]", "[]", fault.path) if fault.path else "no_event"
