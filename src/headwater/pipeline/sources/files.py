@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.errors import ConfigError
+from headwater.pipeline.sources import Lines
 from headwater.pipeline.sources._reading import SPLIT, Split, read
-from headwater.pipeline.steps import LINES, AnyStep, Line, Step, tuples
+from headwater.pipeline.steps import LINES, Line, Step, tuples
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,12 +63,15 @@ class Files:
         except AnalysisException as fault:
             raise ConfigError(f"source {self.url}: {str(fault).splitlines()[0]}") from None
 
-    def lines(self, frame: DataFrame) -> tuple[DataFrame, tuple[AnyStep, ...]]:
+    def lines(self, frame: DataFrame) -> Lines:
         """The files -> ranges of them, spread over tasks."""
         from pyspark.sql import functions as F  # noqa: N812
 
         last = F.greatest(F.col("length") - 1, F.lit(0))
         starts = F.explode(F.sequence(F.lit(0).cast("bigint"), last, F.lit(SPLIT).cast("bigint")))
         splits = frame.select("path", starts.alias("start"), F.col("length").alias("size"))
-        tasks = max(1, splits.count())
-        return splits.repartition(min(tasks, 10_000)), (READ,)
+        whole = F.sum(F.when(F.col("start") == 0, F.col("size")))
+        count, size = splits.agg(F.count("*"), F.coalesce(whole, F.lit(0))).head() or (0, 0)
+        # a range each where they are large; small files share tasks, a few for each core
+        tasks = max(4 * frame.sparkSession.sparkContext.defaultParallelism, size // SPLIT)
+        return Lines(splits.repartition(max(1, min(count, tasks, 10_000))), (READ,), size)

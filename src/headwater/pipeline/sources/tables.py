@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headwater.errors import ConfigError
-from headwater.pipeline.steps import AnyStep
+from headwater.pipeline.sources import Lines
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -48,17 +48,19 @@ class Events:
             )
         return frame.select(*_position(self._format), frame[column].cast("binary").alias("value"))
 
-    def lines(self, frame: DataFrame) -> tuple[DataFrame, tuple[AnyStep, ...]]:
+    def lines(self, frame: DataFrame) -> Lines:
         """Rows -> lines; one without an event is refused."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        return frame.select(
-            "source",
-            "position",
-            F.coalesce(F.col("value"), F.lit(b"")).alias("value"),
-            F.lit("").alias("kind"),
-            F.when(F.col("value").isNull(), "a row without an event").otherwise("").alias("fault"),
-        ), ()
+        return Lines(
+            frame.select(
+                "source",
+                "position",
+                F.coalesce(F.col("value"), F.lit(b"")).alias("value"),
+                F.lit("").alias("kind"),
+                F.when(F.col("value").isNull(), "a row without an event").otherwise("").alias("fault"),
+            )
+        )
 
 
 def _position(form: str) -> list[Column]:
