@@ -38,7 +38,7 @@ class Report:
     duplicates: int = 0
     """Those that repeat another of the same batch."""
     rows: dict[str, int] = field(default_factory=dict)
-    """Partial rows of each table."""
+    """Rows of each table that the batch brought, folded or in parts, as its first sink takes them."""
     seconds: dict[str, float] = field(default_factory=dict)
     """How long each step took; steps that were one pass are one."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from headwater.errors import ConfigError
@@ -67,11 +68,14 @@ class Files:
         """The files -> ranges of them, spread over tasks."""
         from pyspark.sql import functions as F  # noqa: N812
 
+        lengths = frame.select("length").toArrow().column(0).to_numpy()
+        size, ranges = int(lengths.sum()), int(np.maximum(1, -(-lengths // SPLIT)).sum())
         last = F.greatest(F.col("length") - 1, F.lit(0))
         starts = F.explode(F.sequence(F.lit(0).cast("bigint"), last, F.lit(SPLIT).cast("bigint")))
         splits = frame.select("path", starts.alias("start"), F.col("length").alias("size"))
-        whole = F.sum(F.when(F.col("start") == 0, F.col("size")))
-        count, size = splits.agg(F.count("*"), F.coalesce(whole, F.lit(0))).head() or (0, 0)
         # a range each where they are large; small files share tasks, a few for each core
-        tasks = max(4 * frame.sparkSession.sparkContext.defaultParallelism, size // SPLIT)
-        return Lines(splits.repartition(max(1, min(count, tasks, 10_000))), (READ,), size)
+        tasks = min(
+            ranges, max(4 * frame.sparkSession.sparkContext.defaultParallelism, size // SPLIT), 10_000
+        )
+        spread = splits.repartition(tasks) if tasks > 1 else splits.coalesce(1)
+        return Lines(spread, (READ,), size)
