@@ -20,8 +20,10 @@ from headwater.pipeline.steps import PARTS, TALLY, Part, Step, tuples
 
 MOST_HELD = 512 << 20
 """Bytes of rows that a task folds at once; more are folded in several goes, and rows of one key may be left."""
-EVENTS_A_SHARE = 256 << 20
+_EVENTS_A_SHARE = 256 << 20
 """Bytes of events whose rows, folded, fit well into one task."""
+_FEW_EVENTS = 8 << 20
+"""Bytes of events that are not worth a task more, and a file more of every table."""
 
 
 class Share(NamedTuple):
@@ -39,6 +41,17 @@ SHARES = tuples(
     pa.schema([("share", pa.int32()), ("table", pa.string()), ("size", pa.int64()), ("body", pa.binary())]),
     "share int, `table` string, size bigint, body binary",
 )
+
+
+def share_count(size: int, cores: int) -> int:
+    """How many shares suit so many bytes of events, where that is known.
+
+    >>> share_count(0, 4), share_count(1_000, 4), share_count(1 << 30, 2), share_count(1 << 40, 2)
+    (4, 1, 4, 4096)
+    """
+    if not size:
+        return cores
+    return max(-(-size // _EVENTS_A_SHARE), min(cores, -(-size // _FEW_EVENTS)))
 
 
 def spread(shares: int) -> Step:

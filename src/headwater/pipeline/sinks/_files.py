@@ -31,6 +31,8 @@ class Written(NamedTuple):
     """Repeats; of a file, how many rows were folded away."""
     whole: bool = True
     """Whether no key stands in it twice."""
+    size: int = 0
+    """Bytes of its rows, unpacked."""
 
 
 WRITTEN = tuples(
@@ -43,9 +45,10 @@ WRITTEN = tuples(
             ("bad", pa.int64()),
             ("again", pa.int64()),
             ("whole", pa.bool_()),
+            ("size", pa.int64()),
         ]
     ),
-    "`table` string, file string, `rows` bigint, bad bigint, again bigint, whole boolean",
+    "`table` string, file string, `rows` bigint, bad bigint, again bigint, whole boolean, size bigint",
 )
 
 
@@ -69,7 +72,7 @@ def save(root: str, form: str, folder: Callable[[str], str]) -> Step:
             for file in files.values():
                 file.close()
         for table, file in files.items():
-            yield Written(table, file.name, file.rows, 0, file.given - file.rows, file.times == 1)
+            yield Written(table, file.name, file.rows, 0, file.given - file.rows, file.times == 1, file.size)
         if tally[0]:
             lines, bad, again = tally
             yield Written(TALLY, "", lines, bad, again)
@@ -122,7 +125,7 @@ class _File:
 
     def __init__(self, root: str, name: str, form: str, table: str) -> None:
         self.name = name
-        self.rows = self.given = self.times = 0
+        self.rows = self.given = self.times = self.size = 0
         self._out = _create(f"{root.rstrip('/')}/{name}")
         self._parquet: Any = None
         if form == "parquet":
@@ -136,6 +139,7 @@ class _File:
         self.rows += rows.num_rows
         self.given += given
         self.times += 1
+        self.size += rows.nbytes
         if self._parquet is not None:
             self._parquet.write_table(rows)
             return

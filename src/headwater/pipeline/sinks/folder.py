@@ -19,7 +19,7 @@ import msgspec
 
 from headwater.errors import ConfigError
 from headwater.pipeline._columns import KEPT, ddl
-from headwater.pipeline.gather import EVENTS_A_SHARE, spread
+from headwater.pipeline.gather import MOST_HELD, share_count, spread
 from headwater.pipeline.merge import merge
 from headwater.pipeline.sinks._directory import Directory
 from headwater.pipeline.sinks._files import STORED, Written, reopen, save, tallied
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _FORMATS = {"parquet": "parquet", "jsonl": "json"}
 _MANIFESTS = "_batches"
-_BYTES_A_SHARE = 64 << 20
-"""Of packed files: what a task folds at once when they are compacted."""
+_BYTES_A_SHARE = MOST_HELD // 4
+"""Of rows, unpacked: what a task folds at once when they are compacted, with room for shares that differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ class Manifest:
     """Lines, those refused, repeats."""
     replaces: list[str] = field(default_factory=list)
     """The batches that this one stands for, after a compaction."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Bytes of the rows of each table, unpacked."""
     folded: list[str] = field(default_factory=list)
     """The tables in which no key stands twice."""
 
@@ -87,7 +89,7 @@ class Folder:
 
     def saving(self, spark: SparkSession, batch: str, size: int = 0) -> _Try:
         """A try to write a batch, in the same job in which its parts are made."""
-        shares = max(spark.sparkContext.defaultParallelism, size // EVENTS_A_SHARE)
+        shares = share_count(size, spark.sparkContext.defaultParallelism)
         found = _Try(self._path, self._format, Directory(spark, self._path), _manifest(batch), shares)
         found.steps = (spread(shares), *found.steps)
         return found
@@ -120,12 +122,12 @@ class Folder:
         self._sweep(directory, {each.batch for each in batches})
         if len(batches) == 1 and batches[0].whole:
             return batches[0].tables
-        size = sum(directory.size(each.folder(table)) for each in batches for table in each.tables)
+        size = sum(sum(each.sizes.values()) for each in batches)
         shares = max(spark.sparkContext.defaultParallelism, size // _BYTES_A_SHARE)
         manifest = _manifest(f"compact-{time.time_ns()}", [each.batch for each in batches])
         found = _Try(self._path, self._format, directory, manifest, shares)
         files = [(table, file) for each in batches for table in each.files for file in each.files[table]]
-        listed = spark.createDataFrame(files, STORED.schema).repartition(min(len(files), shares))
+        listed = spark.createDataFrame(files, STORED.schema).repartition(max(1, min(len(files), shares)))
         again = reopen(self._path, self._format, shares)
         return found.finish(apply(listed, (again, *found.steps)))[0]
 
@@ -186,6 +188,7 @@ class _Try:
         files, manifest.tally[:] = tallied(_listed(directory, listed))
         for table, found in files.items():
             manifest.tables[table] = sum(each.rows for each in found)
+            manifest.sizes[table] = sum(each.size for each in found)
             manifest.files[table] = [each.file for each in found]
             if all(each.whole for each in found):
                 manifest.folded.append(table)
