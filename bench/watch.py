@@ -79,7 +79,7 @@ class Account:
     def _watch(self) -> None:
         while True:
             self.spent()
-            time.sleep(0.5)
+            time.sleep(1)
 
     def spent(self) -> tuple[float, float]:
         """CPU seconds since each began, and how many of them the kernel hands to nobody."""
@@ -128,7 +128,7 @@ class Watch:
         self._thread.start()
 
     def _look(self) -> None:
-        while not self._done.wait(0.5):
+        while not self._done.wait(1):
             self._peak = max(self._peak, held())
 
     def stop(self) -> dict[str, float]:
