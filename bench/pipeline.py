@@ -2,92 +2,52 @@
 
     python bench/pipeline.py [--full] [--rounds N]
 
-Each contestant is a process of its own, reads the same file of JSON lines and writes Parquet. Python is the house's own
-derivation and fold (`facts`), settled, so it is the same work. DuckDB does what SQL can of it: runs, edges, column
-edges, inputs and outputs of every run; it decodes no facets, keeps no contents and settles nothing, so it does less.
-The pipeline is measured warm (second run of a session) and with its start; `compact` folds and is counted in.
-CPU counts the whole process tree.
+Each contestant is a process of its own, reads the same file of JSON lines and writes folded tables as Parquet. Python is
+the house's own derivation and fold (`facts`), settled, in one process: the same work. DuckDB makes the same rows as far
+as SQL does, on two threads; `duck` says what it leaves out. All three must count the same rows. The pipeline runs on
+`local[2]` and is measured twice in one session: with its start, and warm; `compact` is counted in. CPU and memory are
+those of the whole process tree. Of several rounds the one with the least CPU counts, for each contestant.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import duck
 from stream import Shape, events
+from watch import Watch, adopt
 
-TICKS, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
-
-
-def tree(pid: int) -> list[int]:
-    """A process and all below it."""
-    parents: dict[int, list[int]] = {}
-    for each in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((each / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except OSError:
-            continue
-        parents.setdefault(parent, []).append(int(each.name))
-    found, left = [], [pid]
-    while left:
-        found.append(left.pop())
-        left += parents.get(found[-1], [])
-    return found
+Figures = dict[str, float]
+BEGAN = time.perf_counter()
+COMPARED = (
+    "jobs", "runs", "datasets", "inputs", "outputs", "edges", "schemas", "column_edges", "column_sources",
+    "run_facets", "dataset_facets", "contents",
+)  # fmt: skip
 
 
-class Watch:
-    """CPU and memory of this process and all below, from now on."""
+def say(text: str = "") -> None:
+    """To the reader, at once; what is no table goes to stderr."""
+    print(text, flush=True)
 
-    def __init__(self) -> None:
-        self.peak, self._done = 0, threading.Event()
-        self._began, self._cpu = time.perf_counter(), self.cpu()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
 
-    @staticmethod
-    def cpu() -> float:
-        total = 0
-        for pid in tree(os.getpid()):
-            try:
-                fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            total += sum(int(each) for each in fields[11:15])  # its own, and of children that have ended
-        return total / TICKS
-
-    def _look(self) -> None:
-        while not self._done.wait(0.2):
-            memory = 0
-            for pid in tree(os.getpid()):
-                try:
-                    memory += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
-                except OSError:
-                    continue
-            self.peak = max(self.peak, memory)
-
-    def stop(self) -> dict[str, float]:
-        self._done.set()
-        self._thread.join()
-        peak = max(self.peak, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
-        return {
-            "wall": time.perf_counter() - self._began,
-            "cpu": self.cpu() - self._cpu,
-            "mb": peak / (1 << 20),
-        }
+def tell(text: str) -> None:
+    """How far it is."""
+    print(f"[{time.perf_counter() - BEGAN:6.0f} s] {text}", file=sys.stderr, flush=True)
 
 
 # --- the contestants: each a function of (source, folder), run in a process of its own
 
 
-def python(source: str, folder: str) -> list[dict[str, float]]:
+def python(source: str, folder: str) -> list[Figures]:
+    import pyarrow as pa
     import pyarrow.parquet as parquet
 
     from headwater.event import parse
@@ -107,141 +67,181 @@ def python(source: str, folder: str) -> list[dict[str, float]]:
     settled = settle(tables, Aliases(DEFAULT_RULES))
     for name in TABLES:
         if settled[name]:
-            parquet.write_table(
-                _table(to_arrow(name, settled[name])), f"{folder}/{name}.parquet", compression="zstd"
-            )
-    return [watch.stop() | {"runs": len(settled["runs"]), "edges": len(settled["edges"])}]
+            rows = pa.Table.from_batches([to_arrow(name, settled[name])])
+            parquet.write_table(rows, f"{folder}/{name}.parquet", compression="zstd")
+    return [watch.stop() | {name: len(settled[name]) for name in COMPARED}]
 
 
-def _table(batch: object) -> object:
-    import pyarrow as pa
-
-    return pa.Table.from_batches([batch])
-
-
-def spark(source: str, folder: str) -> list[dict[str, float]]:
+def spark(source: str, folder: str) -> list[Figures]:
     from headwater import pipeline
 
+    found = []
     watch = Watch()
     session = pipeline.open_session("local[2]")
-    found = []
     for turn in ("cold", "warm"):
         if turn == "warm":
             watch = Watch()
         sink = f"parquet://{folder}/{turn}"
         pipeline.run(session, source, sink)
         rows = pipeline.compact(session, sink)
-        found.append(watch.stop() | {"runs": rows["runs"], "edges": rows["edges"]})
+        found.append(watch.stop() | {name: rows[name] for name in COMPARED})
     session.stop()
     return found
 
 
-def duckdb(source: str, folder: str) -> list[dict[str, float]]:
-    import duckdb as engine
-
+def duckdb(source: str, folder: str) -> list[Figures]:
     watch = Watch()
-    base = engine.connect()
-    base.execute("set threads=2; set preserve_insertion_order=false")
-    side = '[{"namespace":"VARCHAR","name":"VARCHAR","facets":{"columnLineage":"JSON","schema":"JSON"}}]'
-    shape = (
-        '{"eventType":"VARCHAR","eventTime":"VARCHAR","run":{"runId":"VARCHAR","facets":"JSON"},'
-        '"job":{"namespace":"VARCHAR","name":"VARCHAR"},"inputs":' + side + ',"outputs":' + side + "}"
-    )
-    lines = (
-        f"read_csv('{source}', columns={{'line':'VARCHAR'}}, delim=chr(1), quote='', escape='', header=false,"
-        " auto_detect=false, max_line_size=20000000)"
-    )
-    base.execute(
-        f"create table ev as select e.run.runId run, e.job.namespace || chr(10) || e.job.name job, e.eventType kind,"
-        f" e.eventTime seen, e.run.facets.parent parent, e.inputs ins, e.outputs outs from"
-        f" (select json_transform(line, '{shape}') e from (select distinct line from {lines}) where json_valid(line))"
-    )
-    state = "max((case when kind in ('COMPLETE','FAIL','ABORT') then 1 else 0 end)::varchar || seen || kind)"
-    io = "from (select run, job, seen, unnest({side}) d from ev) group by all"
-    name = "d.namespace || chr(10) || d.name"
-    statements = {
-        "runs": f"select run, max(seen || job) job, min(seen) first_seen, max(seen) last_seen, {state} state,"
-        " max(parent::varchar) parent from ev group by run",
-        "inputs": f"select run, {name} dataset, min(seen) first_seen, max(seen) last_seen "
-        + io.format(side="ins"),
-        "outputs": f"select run, {name} dataset, min(seen) first_seen, max(seen) last_seen "
-        + io.format(side="outs"),
-        "edges": f"select job, 'in' direction, {name} dataset, min(seen) a, max(seen) b "
-        + io.format(side="ins")
-        + f" union all select job, 'out', {name}, min(seen), max(seen) "
-        + io.format(side="outs"),
-        "column_edges": f"select job, {name} dataset, md5(d.facets.columnLineage::varchar) fingerprint, min(seen) a, max(seen) b "
-        + io.format(side="outs"),
-        "schemas": f"select {name} dataset, md5(d.facets.schema::varchar) s, min(seen) a, max(seen) b "
-        + io.format(side="ins"),
-        "jobs": "select job, min(seen) first_seen, max(seen) last_seen from ev group by job",
-    }
-    for table, query in statements.items():
-        base.execute(f"copy ({query}) to '{folder}/{table}.parquet' (compression zstd)")
-    runs, edges = (
-        base.execute(f"select count(*) from '{folder}/{table}.parquet'").fetchone()[0]  # type: ignore[index]
-        for table in ("runs", "edges")
-    )
-    return [watch.stop() | {"runs": runs, "edges": edges}]
+    rows = duck.make(source, folder)
+    return [watch.stop() | {name: rows[name] for name in COMPARED}]
 
 
 CONTESTANTS = {"python": python, "spark": spark, "duckdb": duckdb}
+LABELS = {
+    "python": ("plain Python",),
+    "spark": ("Spark, with its start", "Spark, warm"),
+    "duckdb": ("DuckDB",),
+}
 
 
-def measure(name: str, source: str, folder: str) -> list[dict[str, float]]:
+def measure(name: str, source: str, folder: str) -> list[Figures]:
+    """One contestant, and all that it started, until the last has ended; the kernel's account is the check."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    command = [sys.executable, __file__, "--contestant", name, source, folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as faults:
+        command = [sys.executable, __file__, "--contestant", name, source, folder]
+        child = subprocess.Popen(command, stdout=out, stderr=faults)
+        code, charged = 0, 0.0
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, 0)
+            except ChildProcessError:
+                break
+            charged += usage.ru_utime + usage.ru_stime
+            code = os.waitstatus_to_exitcode(status) if pid == child.pid else code
+        child.returncode = code
+        out.seek(0)
+        faults.seek(0)
+        assert code == 0, faults.read().decode()[-2000:]
+        found: list[Figures] = json.loads(out.read().splitlines()[-1])
+    counted = sum(each["cpu"] for each in found)
+    charged += found[-1]["disowned"]
+    # what is outside of the measurement: importing, and, of Spark, its end
+    assert counted <= charged + 0.5, (
+        f"{name}: counted {counted:.1f} CPU-s, but the kernel charged {charged:.1f}"
+    )
+    assert counted >= 0.8 * charged - 5, (
+        f"{name}: counted {counted:.1f} CPU-s of {charged:.1f} that were charged"
+    )
     return found
 
 
-def compare(count: int, size: int, rounds: int, base: str) -> dict[str, dict[str, float]]:
-    source, total = f"{base}/events.jsonl", 0
+def write(source: str, lines: Iterable[bytes], count: int) -> int:
+    total = 0
     with open(source, "wb") as out:
-        for line in events(
-            Shape(jobs=2_000 if count >= 10_000 else 100, runs=max(1, count // 4_000), bytes=size)
-        ):
+        for line in lines:
             if total >= count:
                 break
             out.write(line + b"\n")
             total += 1
-    print(f"\n{total:,} events, {os.path.getsize(source) / total / 1024:.1f} KB each", flush=True)
-    best: dict[str, dict[str, float]] = {}
-    for _ in range(rounds):
+    return total
+
+
+def compare(count: int, size: int, rounds: int, base: str) -> dict[str, Figures]:
+    """All contestants by turns over the same events; the best round of each."""
+    source, jobs = f"{base}/events.jsonl", 2_000 if count >= 10_000 else 100
+    shape = Shape(jobs=jobs, runs=-(-count // (2 * jobs)), bytes=size)
+    total = write(source, events(shape), count)
+    each_size = os.path.getsize(source) / total / 1024
+    best: dict[str, Figures] = {}
+    for turn in range(rounds):
         for name in CONTESTANTS:
-            found = measure(name, source, f"{base}/{name}")
-            for label, each in zip((name, f"{name}, warm"), found, strict=False):
-                if label not in best or each["wall"] < best[label]["wall"]:
+            for label, each in zip(LABELS[name], measure(name, source, f"{base}/{name}"), strict=True):
+                tell(
+                    f"{total:,} x {each_size:.1f} KB, round {turn + 1}: {label} {each['wall']:.1f} s, {each['cpu']:.1f} CPU-s"
+                )
+                if label not in best or each["cpu"] < best[label]["cpu"]:
                     best[label] = each
-    floor = best["python"]
-    for label, each in best.items():
-        print(
-            f"  {label:14} {total / each['wall']:>9,.0f} events/s  {each['wall']:7.1f} s  {each['cpu']:7.1f} CPU-s"
-            f"  {each['mb']:7,.0f} MB   {each['wall'] / floor['wall']:5.2f} x wall  {each['cpu'] / floor['cpu']:5.2f} x CPU"
-            f"   {each['runs']:,} runs {each['edges']:,} edges",
-            flush=True,
-        )
+    rows = {label: [each[name] for name in COMPARED] for label, each in best.items()}
+    assert len(set(map(tuple, rows.values()))) == 1, f"not the same rows of {COMPARED}: {rows}"
+    plain, sql = best["plain Python"], best["DuckDB"]
+    say(f"\n{total:,} events of {each_size:.1f} KB, {sum(rows['DuckDB']):,.0f} rows, the best of {rounds}:\n")
+    table(
+        ("", "events/s", "wall s", "CPU-s", "peak MB", "wall / Python", "CPU / Python", "CPU / DuckDB"),
+        (
+            (
+                label,
+                f"{total / each['wall']:,.0f}",
+                f"{each['wall']:.1f}",
+                f"{each['cpu']:.1f}",
+                f"{each['mb']:,.0f}",
+                f"{each['wall'] / plain['wall']:.2f}",
+                f"{each['cpu'] / plain['cpu']:.2f}",
+                f"{each['cpu'] / sql['cpu']:.2f}",
+            )
+            for label, each in best.items()
+        ),
+    )
     return best
 
 
-def append(base: str, history: int) -> None:
-    """1,000 new events on a history: start, pass and write, without compaction."""
-    with open(f"{base}/new.jsonl", "wb") as out:
-        for line in list(events(Shape(jobs=500, runs=1)))[:1000]:
-            out.write(line + b"\n")
-    code = (
-        "import time, sys; began = time.perf_counter()\nfrom headwater import pipeline\n"
-        "spark = pipeline.open_session('local[2]')\nstart = time.perf_counter() - began\n"
-        "pipeline.run(spark, sys.argv[1], sys.argv[2]); print(start, time.perf_counter() - began)"
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """In Markdown."""
+    say(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+    for row in rows:
+        say(f"| {' | '.join(row)} |")
+
+
+def growth(sizes: Sequence[int], found: Sequence[dict[str, Figures]]) -> None:
+    few, many = found[-2:]
+    factor = sizes[-1] / sizes[-2]
+    say(f"\nFrom {sizes[-2]:,} to {sizes[-1]:,} events, {factor:.0f} times as many:\n")
+    table(
+        ("", "wall", "CPU", "wall / linear", "CPU / linear", "peak memory"),
+        (
+            (
+                label,
+                *(f"{many[label][each] / few[label][each]:.2f} times" for each in ("wall", "cpu")),
+                *(f"{many[label][each] / few[label][each] / factor:.2f}" for each in ("wall", "cpu")),
+                f"{few[label]['mb']:,.0f} -> {many[label]['mb']:,.0f} MB",
+            )
+            for label in many
+        ),
     )
-    command = [sys.executable, "-c", code, f"{base}/new.jsonl", f"parquet://{base}/spark/warm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    start, whole = map(float, done.stdout.split())
-    print(
-        f"\n1,000 events onto a history of {history:,}: {whole:.1f} s, of which Spark's start {start:.1f} s"
+
+
+APPEND = """
+import sys, time
+began = time.perf_counter()
+from headwater import pipeline
+spark = pipeline.open_session("local[2]")
+times = [time.perf_counter()]
+pipeline.run(spark, sys.argv[1], sys.argv[2])
+times.append(time.perf_counter())
+pipeline.compact(spark, sys.argv[2])
+times.append(time.perf_counter())
+print(*(each - began for each in times))
+"""
+
+
+def append(base: str, history: int) -> None:
+    """1,000 new events on the tables that were made last: start, pass and write; then compaction, apart."""
+    later = Shape(jobs=500, runs=1)
+    write(f"{base}/new.jsonl", events(later), 1_000)
+    sink = f"{base}/spark/warm"
+    nothing = f"{base}/nothing"
+    found = []
+    for where in (sink, nothing):
+        command = [sys.executable, "-c", APPEND, f"{base}/new.jsonl", f"parquet://{where}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found.append([float(each) for each in done.stdout.split()])
+    assert len(list(Path(sink, "_batches").glob("compact-*"))) == 1
+    say("\n1,000 new events:\n")
+    table(
+        ("onto", "Spark's start s", "with the append s", "compaction, apart, s"),
+        (
+            (label, f"{start:.1f}", f"{whole:.1f}", f"{after - whole:.1f}")
+            for label, (start, whole, after) in zip((f"{history:,} events", "nothing"), found, strict=True)
+        ),
     )
 
 
@@ -275,29 +275,29 @@ def reach(edges: int) -> None:
     took = watch.stop()
     session.stop()
     deepest = max(found.column("reach_down").to_pylist())
-    print(
-        f"\nreach and impact of {found.num_rows:,} nodes over {table.num_rows:,} edges: {took['wall']:.1f} s,"
-        f" {took['cpu']:.1f} CPU-s, {took['mb']:,.0f} MB (largest reach {deepest:,})"
+    say(
+        f"\nReach and impact of {found.num_rows:,} nodes over {table.num_rows:,} edges: {took['wall']:.1f} s,"
+        f" {took['cpu']:.1f} CPU-s, {took['mb']:,.0f} MB (largest reach {deepest:,})."
     )
 
 
 def main() -> None:
+    adopt()
     if "--contestant" in sys.argv:
         name, source, folder = sys.argv[sys.argv.index("--contestant") + 1 :]
         print(json.dumps(CONTESTANTS[name](source, folder)))
         return
     full = "--full" in sys.argv
-    rounds = int(sys.argv[sys.argv.index("--rounds") + 1]) if "--rounds" in sys.argv else (2 if full else 1)
+    rounds = int(sys.argv[sys.argv.index("--rounds") + 1]) if "--rounds" in sys.argv else (3 if full else 1)
     wide, sizes = (50_000, (10_000, 200_000, 1_000_000)) if full else (2_000, (2_000, 20_000))
     with tempfile.TemporaryDirectory() as base:
-        compare(wide, 13_312, rounds, base)
-        found = [compare(size, 2048, rounds, base) for size in sizes]
-        factor = sizes[-1] / sizes[-2]
-        for label in found[-1]:
-            growth = found[-1][label]["wall"] / found[-2][label]["wall"]
-            print(f"  {label:14} {growth:5.2f} times the time for {factor:.0f} times the events")
+        compare(wide, 13_312, min(rounds, 2), base)
+        found = [compare(size, 2048, min(rounds, 2) if size > 500_000 else rounds, base) for size in sizes]
+        growth(sizes, found)
         append(base, sizes[-1])
     reach(1_000_000 if full else 50_000)
+    tell("done")
 
 
-main()
+if __name__ == "__main__":
+    main()

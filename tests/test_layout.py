@@ -42,7 +42,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
     "query": ("nodes", "lineage search show status"),
     "pipeline": (
         "session steps",
-        "merge",
+        "merge gather",
         "sources sinks settle",
         "measures",
         "reading flow",

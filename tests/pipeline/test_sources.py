@@ -169,6 +169,8 @@ def test_nothing_at_all(spark: Any, tmp_path: Path) -> None:
         0,
         0,
     ]
+    pipeline.run(spark, str(tmp_path / "in"), sink)
+    assert pipeline.compact(spark, sink) == {}
     with pytest.raises(ConfigError, match="nowhere"):
         pipeline.run(spark, str(tmp_path / "nowhere"), sink)
 

@@ -68,16 +68,30 @@ def needed(need: Any) -> str:
     return ",".join(map(str, found))
 
 
-@pytest.mark.live
-def test_delta(tmp_path: Path, need: Any) -> None:
-    jars = needed(need)
-    conf = {
+def delta(jars: str) -> dict[str, str]:
+    return {
         "spark.jars": jars,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.shuffle.partitions": "2",
     }
+
+
+def iceberg(jars: str, warehouse: Path) -> dict[str, str]:
+    return {
+        "spark.jars": jars,
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.warehouse": str(warehouse),
+        "spark.sql.shuffle.partitions": "2",
+    }
+
+
+@pytest.mark.live
+def test_delta(tmp_path: Path, need: Any) -> None:
+    conf = delta(needed(need))
     found, quarantine, _, _ = made(tmp_path, f"delta://{tmp_path}/lake", conf)
     same(in_memory(LINES), found)
     assert [row[3] for row in quarantine] == [b"{", b"{"]
@@ -85,18 +99,82 @@ def test_delta(tmp_path: Path, need: Any) -> None:
 
 @pytest.mark.live
 def test_iceberg(tmp_path: Path, need: Any) -> None:
-    jars = needed(need)
-    conf = {
-        "spark.jars": jars,
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.lake.type": "hadoop",
-        "spark.sql.catalog.lake.warehouse": str(tmp_path / "warehouse"),
-        "spark.sql.shuffle.partitions": "2",
-    }
+    conf = iceberg(needed(need), tmp_path / "warehouse")
     found, quarantine, _, _ = made(tmp_path, "iceberg://lake.lineage", conf)
     same(in_memory(LINES), found)
     assert [row[3] for row in quarantine] == [b"{", b"{"]
+
+
+SOURCE = """
+import pickle, sys
+sys.path[:0] = {path!r}
+from headwater import pipeline
+from dumping import dumped
+spark = pipeline.open_session("local[2]", dict({conf!r}))
+lines = pickle.load(open({lines!r}, "rb"))
+told = []
+
+def append(part):
+    frame = spark.createDataFrame([(n, line.decode()) for n, line in enumerate(part)], "n int, event string").coalesce(1)
+    {append}
+
+def take():
+    query = pipeline.stream(spark, {source!r}, "parquet://" + {folder!r} + "/stream", checkpoint={folder!r} + "/checkpoint",
+                            told=lambda report: told.append((report.events, report.bad)))
+    query.awaitTermination()
+
+spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.raw") if {source!r}.startswith("iceberg") else None
+for part in (lines[:9], lines[9:]):
+    append(part)
+    take()
+report = pipeline.run(spark, {source!r}, "parquet://" + {folder!r} + "/batch")
+found = []
+for name in ("stream", "batch"):
+    sink = f"{{{folder!r}}}/{{name}}"
+    refused = pipeline.read(spark, sink, "quarantine").collect()
+    found.append((dumped(spark, sink), [(row.source, row.position, bytes(row.payload)) for row in refused]))
+pickle.dump((found, told, report.to_dict()), open({folder!r} + "/out", "wb"))
+spark.stop()
+"""
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_lake_table_of_raw_events_is_a_source(tmp_path: Path, need: Any, form: str) -> None:
+    """In a batch, and as a stream that goes on where it was; of a bad row a batch tells file and place."""
+    import pickle
+
+    jars = needed(need)
+    if form == "delta":
+        conf, source = delta(jars), f"delta://{tmp_path}/raw"
+        append = f"frame.write.format('delta').mode('append').save('{tmp_path}/raw')"
+    else:
+        conf, source = iceberg(jars, tmp_path / "warehouse"), "iceberg://lake.raw.events"
+        append = (
+            "(frame.writeTo('lake.raw.events').append() if spark.catalog.tableExists('lake.raw.events')"
+            " else frame.writeTo('lake.raw.events').using('iceberg').create())"
+        )
+    (tmp_path / "lines").write_bytes(pickle.dumps([*LINES, b"{"]))
+    code = SOURCE.format(
+        path=[p for p in sys.path if p], conf=list(conf.items()), lines=str(tmp_path / "lines"),
+        source=source, folder=str(tmp_path), append=append,
+    )  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=ENVIRON, capture_output=True, text=True, timeout=1200
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found, told, report = pickle.loads((tmp_path / "out").read_bytes())
+    assert [sum(each) for each in zip(*told, strict=True)] == [len(LINES) + 1, 1]
+    assert len(told) >= 2, "the second append was not a batch of its own"
+    assert (report["events"], report["bad"]) == (len(LINES) + 1, 1)
+    places = []
+    for tables, refused in found:
+        same(in_memory(LINES), tables)
+        ((where, position, payload),) = refused
+        assert payload == b"{"
+        places.append((where.rpartition(".")[2] == "parquet", position))
+    # streams of them tell neither file nor place, and Delta no place at all
+    assert places == [(False, -1), (True, len(LINES) - 9 if form == "iceberg" else -1)]
 
 
 @contextmanager

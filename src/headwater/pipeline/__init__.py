@@ -9,6 +9,7 @@
 sources   files, Kafka, tables, a store's log -> lines
 steps     lines -> decoded -> without repeats -> rows -> folded parts, by `facts`
 merge     parts -> tables, by an aggregation written from the merge rules
+gather    parts -> shares by key -> folded Arrow tables, without the JVM
 sinks     parts -> Parquet, JSON lines, Delta, Iceberg, a serving store; each batch once in effect
 settle    merged tables -> versions, canonical identities, run groups
 measures  edges -> reach, depth, criticality, orphans, cycles, staleness

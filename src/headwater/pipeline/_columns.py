@@ -113,11 +113,11 @@ def from_arrow(name: str, batch: pa.RecordBatch) -> Iterator[tuple[tuple[Any, ..
 _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
-def to_body(name: str, rows: Rows) -> bytes:
-    """Folded rows -> one compressed Arrow stream: what travels through Spark instead of single rows."""
+def pack(batch: pa.RecordBatch) -> bytes:
+    """An Arrow batch -> one compressed Arrow stream: what travels through Spark instead of single rows."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, _SCHEMAS[name], options=_LZ4) as stream:
-        stream.write_batch(to_arrow(name, rows))
+    with pa.ipc.new_stream(sink, batch.schema, options=_LZ4) as stream:
+        stream.write_batch(batch)
     body: bytes = sink.getvalue().to_pybytes()
     return body
 

@@ -15,25 +15,26 @@ import numpy as np
 
 Array = Any
 """A numpy array."""
+WORDS = 4
+"""Of 64 bits, of each component at a time: few enough that the sets of a large graph stay near the processor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A graph without its cycles, in the order in which sets can be built."""
+    """A graph without its cycles; its components are numbered in the order in which sets can be built."""
 
     component: Array
     """Node -> the component (a cycle, or itself) it belongs to."""
     weight: Array
     """Component -> how many marked nodes it holds."""
-    source: Array
-    target: Array
-    """Edges between components, by level of the source, then by source."""
-    cuts: Array
-    """Where the edges of each level begin."""
-    level: Array
-    """Component -> the longest way to an end."""
     size: Array
     """Component -> how many nodes it holds."""
+    target: Array
+    """Edges between components, by their source: where they lead."""
+    begin: Array
+    """Component -> its first edge."""
+    levels: Array
+    """Where the components of each level begin; a level is how long the longest way to an end is."""
 
 
 def order(nodes: int, source: Array, target: Array, marked: Array) -> Order:
@@ -51,13 +52,17 @@ def order(nodes: int, source: Array, target: Array, marked: Array) -> Order:
     inside = tail == head
     tail, head = tail[~inside], head[~inside]
     level = _levels(count, tail, head)
-    sort = np.lexsort((tail, level[tail]))
+    place = np.argsort(level, kind="stable")
+    rank = np.empty(count, np.int64)
+    rank[place] = np.arange(count)
+    component, tail, head, level = rank[component], rank[tail], rank[head], level[place]
+    sort = np.argsort(tail, kind="stable")
     tail, head = tail[sort], head[sort]
-    deepest = int(level.max()) if count else 0
-    cuts = np.searchsorted(level[tail], np.arange(deepest + 2))
+    deepest = int(level[-1]) if count else 0
     weight = np.bincount(component, weights=marked.astype(np.float64), minlength=count).astype(np.int64)
     size = np.bincount(component, minlength=count)
-    return Order(component, weight, tail, head, cuts, level, size)
+    begin = np.searchsorted(tail, np.arange(count + 1))
+    return Order(component, weight, size, head, begin, np.searchsorted(level, np.arange(deepest + 2)))
 
 
 def _levels(count: int, tail: Array, head: Array) -> Array:
@@ -87,7 +92,9 @@ def _levels(count: int, tail: Array, head: Array) -> Array:
 def blocks(graph: Order) -> tuple[int, int]:
     """How many blocks of targets there are, and how many words of bits each has."""
     components = len(graph.weight)
-    words = 8 if len(graph.cuts) < 200 else 64  # a deep graph has many small levels: fewer, larger blocks
+    words = (
+        WORDS if len(graph.levels) < 200 else 64
+    )  # a deep graph has many small levels: fewer, larger blocks
     words = max(1, min(words, (256 << 20) // (8 * max(1, components))))
     targets = int(np.count_nonzero(graph.weight))
     return -(-targets // (64 * words)), words
@@ -98,8 +105,6 @@ def reached(graph: Order, chosen: Iterable[int], words: int) -> Array:
     count = len(graph.weight)
     total = np.zeros(count, np.int64)
     targets = np.flatnonzero(graph.weight)
-    targets = targets[np.argsort(graph.level[targets], kind="stable")]
-    deepest = len(graph.cuts) - 1
     bits = np.empty((count, words), np.uint64)
     for block in chosen:
         mine = targets[block * 64 * words : (block + 1) * 64 * words]
@@ -108,14 +113,14 @@ def reached(graph: Order, chosen: Iterable[int], words: int) -> Array:
         np.bitwise_or.at(
             bits, (mine, places >> 6), np.left_shift(np.uint64(1), (places & 63).astype(np.uint64))
         )
-        for level in range(int(graph.level[mine].min()) + 1, deepest):  # nobody below can reach them
-            low, high = graph.cuts[level], graph.cuts[level + 1]
-            if low == high:
-                continue
-            tails = graph.source[low:high]
-            begins = np.flatnonzero(np.concatenate(([True], tails[1:] != tails[:-1])))
-            bits[tails[begins]] |= np.bitwise_or.reduceat(bits[graph.target[low:high]], begins, axis=0)
-        total += np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
+        lowest = int(np.searchsorted(graph.levels, mine[0], side="right"))  # nobody below can reach them
+        for level in range(lowest, len(graph.levels) - 1):
+            low, high = graph.levels[level], graph.levels[level + 1]
+            begin = graph.begin[low : high + 1]
+            heads = graph.target[begin[0] : begin[-1]]
+            bits[low:high] |= np.bitwise_or.reduceat(bits.take(heads, axis=0), begin[:-1] - begin[0], axis=0)
+        low = int(mine[0])
+        total[low:] += np.bitwise_count(bits[low:]).sum(axis=1, dtype=np.int64)
         for place in np.flatnonzero(graph.weight[mine] > 1):  # a cycle counts as many as it holds
             has = (bits[:, place >> 6] >> np.uint64(place & 63)) & np.uint64(1)
             total += has.astype(np.int64) * int(graph.weight[mine[place]] - 1)
@@ -126,8 +131,8 @@ def depths(graph: Order) -> Array:
     """Component -> the longest way to an end, counted in marked nodes; `graph` runs towards that end."""
     depth = np.zeros(len(graph.weight), np.int64)
     step = (graph.weight > 0).astype(np.int64)
-    for level in range(1, len(graph.cuts) - 1):
-        low, high = graph.cuts[level], graph.cuts[level + 1]
-        tails, heads = graph.source[low:high], graph.target[low:high]
-        np.maximum.at(depth, tails, depth[heads] + step[heads])
+    for low, high in zip(graph.levels[1:-1], graph.levels[2:], strict=True):
+        begin = graph.begin[low : high + 1]
+        heads = graph.target[begin[0] : begin[-1]]
+        depth[low:high] = np.maximum.reduceat(depth[heads] + step[heads], begin[:-1] - begin[0])
     return depth

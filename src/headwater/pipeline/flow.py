@@ -38,7 +38,7 @@ class Report:
     duplicates: int = 0
     """Those that repeat another of the same batch."""
     rows: dict[str, int] = field(default_factory=dict)
-    """Partial rows of each table."""
+    """Rows of each table that the batch brought, folded or in parts, as its first sink takes them."""
     seconds: dict[str, float] = field(default_factory=dict)
     """How long each step took; steps that were one pass are one."""
 
@@ -152,27 +152,27 @@ def _flow(
 
     spark = frames[0][1].sparkSession
     alone: object = sinks[0] if len(sinks) == 1 else None
-    # a sink alone may write parts where they are made: nothing is kept in between
-    saving = alone.saving(spark, report.batch) if isinstance(alone, InOnePass) else None
+    # a sink alone may be written in the job that makes the parts: nothing is kept in between
+    with report.timed("list"):
+        given = [source.lines(frame) for source, frame in frames]
+    saving = None
+    if isinstance(alone, InOnePass):
+        saving = alone.saving(spark, report.batch, sum(each.size for each in given))
+    first, *rest = (saving.steps if saving else ()) or (None,)
     parts: DataFrame | None = None
     names: list[str] = []
-    with report.timed("list"):
-        for source, frame in frames:
-            lines, first = source.lines(frame)
-            every = [*first, *steps, *([saving.step] if saving else ())]
-            names = [getattr(each, "name", None) or str(each) for each in fuse(every)]
-            mine = apply(lines, every)
-            parts = mine if parts is None else parts.union(mine)
+    for lines, begin, _ in given:
+        every = [*begin, *steps, *((first,) if first else ())]
+        names = [_name(each) for each in fuse(every)]
+        mine = apply(lines, every)
+        parts = mine if parts is None else parts.union(mine)
     assert parts is not None  # there is at least one source
-    way = " -> ".join(names)
-    if saving is not None and isinstance(alone, InOnePass):
-        with report.timed(way):
-            counts, (report.events, report.bad, report.duplicates) = saving.finish(parts)
+    if saving is not None:
+        with report.timed(" -> ".join([*names, *map(_name, fuse(rest))])):
+            counts, (report.events, report.bad, report.duplicates) = saving.finish(apply(parts, rest))
         report.rows = {name: counts[name] for name in KEPT if counts.get(name)}
-        if counts.get("events"):
-            with report.timed("count repeats"):
-                report.duplicates += counts["events"] - alone.distinct(spark, report.batch)
         return
+    way = " -> ".join(names)
     parts = parts.persist(StorageLevel.DISK_ONLY)
     try:
         with report.timed(way):
@@ -187,6 +187,10 @@ def _flow(
                 sink.write(parts, report.batch, counts)
     finally:
         parts.unpersist()
+
+
+def _name(step: AnyStep) -> str:
+    return getattr(step, "name", None) or getattr(step, "__name__", None) or str(step)
 
 
 def _tally(parts: DataFrame, report: Report) -> dict[str, int]:

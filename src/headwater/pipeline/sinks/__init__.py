@@ -46,9 +46,9 @@ class Sink(Protocol):
 
 
 class Saving(Protocol):
-    """One try to write a batch: a last step, and what is done with what it gives."""
+    """One try to write a batch: the last steps, and what is done with what they give."""
 
-    step: AnyStep
+    steps: tuple[AnyStep, ...]
 
     def finish(self, written: DataFrame) -> tuple[dict[str, int], list[int]]:
         """Run the pass and make it count; rows of each table, and lines, bad ones, repeats."""
@@ -60,11 +60,8 @@ class InOnePass(Protocol):
 
     url: str
 
-    def saving(self, spark: SparkSession, batch: str) -> Saving:
-        """A try to write a batch."""
-
-    def distinct(self, spark: SparkSession, batch: str) -> int:
-        """How many different events a batch holds."""
+    def saving(self, spark: SparkSession, batch: str, size: int = 0) -> Saving:
+        """A try to write a batch of so many bytes of events; 0 where that is not known."""
 
 
 def open_sink(url: str, **options: Any) -> Sink:

@@ -1,8 +1,8 @@
-"""pipeline.sinks.folder: partial rows -> parquet://dir or jsonl://dir, a folder a table, a day and a batch.
+"""pipeline.sinks.folder: parts -> parquet://dir or jsonl://dir, a folder a table, a day and a batch.
 
 A batch counts when its manifest stands in `_batches`, which is written last and names its files: one that was cut off
-is not seen, and is written anew. Rows of several batches may have one key, so reading folds; `compact` leaves one batch
-of folded rows, whose manifest names those it replaces. Their files go at the next compaction, so whoever reads
+is not seen, and is written anew. A batch is folded in the job that writes it. Rows of several batches may have one key,
+so reading folds; `compact` leaves one batch, whose manifest names those it replaces. Their files go at the next compaction, so whoever reads
 meanwhile goes on.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
@@ -20,18 +19,19 @@ import msgspec
 
 from headwater.errors import ConfigError
 from headwater.pipeline._columns import KEPT, ddl
+from headwater.pipeline.gather import MOST_HELD, share_count, spread
 from headwater.pipeline.merge import merge
 from headwater.pipeline.sinks._directory import Directory
-from headwater.pipeline.sinks._files import Written, save, tallied
-from headwater.pipeline.steps import MOST_REMEMBERED
+from headwater.pipeline.sinks._files import STORED, Written, reopen, save, tallied
+from headwater.pipeline.steps import AnyStep, apply
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FORMATS = {"parquet": "parquet", "jsonl": "json"}
 _MANIFESTS = "_batches"
-_AT_ONCE = 4
-"""Tables compacted at the same time: most are small, and a job alone leaves cores idle."""
+_BYTES_A_SHARE = MOST_HELD // 4
+"""Of rows, unpacked: what a task folds at once when they are compacted, with room for shares that differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,15 @@ class Manifest:
     """Lines, those refused, repeats."""
     replaces: list[str] = field(default_factory=list)
     """The batches that this one stands for, after a compaction."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Bytes of the rows of each table, unpacked."""
+    folded: list[str] = field(default_factory=list)
+    """The tables in which no key stands twice."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all its tables are folded."""
+        return self.tables.keys() <= set(self.folded)
 
     def folder(self, table: str) -> str:
         """Where its rows of a table are."""
@@ -74,22 +83,16 @@ class Folder:
             raise ConfigError(f"sink {url!r} names no directory: write {form}:///data/lineage")
 
     def write(self, parts: DataFrame, batch: str, counts: Mapping[str, int]) -> dict[str, int]:
-        """Append a batch's partial rows; nothing, where it was written before."""
+        """Append a batch's folded rows; nothing, where it was written before."""
         saving = self.saving(parts.sparkSession, batch)
-        return saving.finish(saving.step(parts))[0]
+        return saving.finish(apply(parts, saving.steps))[0]
 
-    def saving(self, spark: SparkSession, batch: str) -> _Try:
-        """A try to write a batch, in the same pass in which its parts are made."""
-        return _Try(self._path, self._format, Directory(spark, self._path), _manifest(batch, {}))
-
-    def distinct(self, spark: SparkSession, batch: str) -> int:
-        """How many different events a batch holds."""
-        known = _read(Directory(spark, self._path), batch)
-        files = [f"{self._path}/{file}" for file in known.files.get("events", ())]
-        if len(files) == 1 and known.tables["events"] < MOST_REMEMBERED:
-            return known.tables["events"]  # of one task, which has met no event twice
-        frame = spark.read.format(self._format).schema("digest binary").load(files)
-        return frame.distinct().count()
+    def saving(self, spark: SparkSession, batch: str, size: int = 0) -> _Try:
+        """A try to write a batch, in the same job in which its parts are made."""
+        shares = share_count(size, spark.sparkContext.defaultParallelism)
+        found = _Try(self._path, self._format, Directory(spark, self._path), _manifest(batch), shares)
+        found.steps = (spread(shares), *found.steps)
+        return found
 
     def batches(self, spark: SparkSession) -> list[Manifest]:
         """The batches that count, oldest first."""
@@ -106,8 +109,8 @@ class Folder:
             return spark.createDataFrame([], schema)
         files = [f"{self._path}/{file}" for each in batches for file in each.files[table]]
         frame = spark.read.format(self._format).schema(schema).load(files)
-        if len(batches) == 1 and batches[0].replaces:
-            return frame  # compacted: nothing to fold
+        if len(batches) == 1 and batches[0].whole:
+            return frame
         return merge(frame, wanted)
 
     def compact(self, spark: SparkSession) -> dict[str, int]:
@@ -117,26 +120,16 @@ class Folder:
         if not batches:
             return {}
         self._sweep(directory, {each.batch for each in batches})
-        if len(batches) == 1 and batches[0].replaces:
+        if len(batches) == 1 and batches[0].whole:
             return batches[0].tables
-        manifest = _manifest(f"compact-{time.time_ns()}", {}, [each.batch for each in batches])
-
-        def one(table: str) -> None:
-            folder = manifest.folder(table)
-            writer = self.rows(spark, table).write.mode("overwrite").format(self._format)
-            if self._format == "parquet":
-                writer = writer.option("compression", "zstd")
-            writer.save(f"{self._path}/{folder}")
-            saved = spark.read.format(self._format).schema(ddl(KEPT[table]))
-            rows = saved.load(f"{self._path}/{folder}").count()
-            names = [name for name in directory.names(folder) if name.startswith("part-")]
-            manifest.files[table] = [f"{folder}/{name}" for name in names]
-            manifest.tables[table] = rows
-
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(one, [name for name in KEPT if any(each.tables.get(name) for each in batches)]))
-        _commit(directory, manifest)
-        return manifest.tables
+        size = sum(sum(each.sizes.values()) for each in batches)
+        shares = max(spark.sparkContext.defaultParallelism, size // _BYTES_A_SHARE)
+        manifest = _manifest(f"compact-{time.time_ns()}", [each.batch for each in batches])
+        found = _Try(self._path, self._format, directory, manifest, shares)
+        files = [(table, file) for each in batches for table in each.files for file in each.files[table]]
+        listed = spark.createDataFrame(files, STORED.schema).repartition(max(1, min(len(files), shares)))
+        again = reopen(self._path, self._format, shares)
+        return found.finish(apply(listed, (again, *found.steps)))[0]
 
     @staticmethod
     def _sweep(directory: Directory, counting: set[str]) -> None:
@@ -174,9 +167,13 @@ class Folder:
 class _Try:
     """One try to write a batch."""
 
-    def __init__(self, path: str, form: str, directory: Directory, manifest: Manifest) -> None:
+    def __init__(self, path: str, form: str, directory: Directory, manifest: Manifest, shares: int) -> None:
         self._path, self._directory, self._manifest = path, directory, manifest
-        self.step = save(path, form, manifest.folder)
+
+        def gather(frame: DataFrame) -> DataFrame:
+            return frame.repartitionById(shares, "share")
+
+        self.steps: tuple[AnyStep, ...] = (gather, save(path, form, manifest.folder))
 
     def finish(self, written: DataFrame) -> tuple[dict[str, int], list[int]]:
         """Write, and let it count; nothing is written where the batch was there before."""
@@ -191,7 +188,10 @@ class _Try:
         files, manifest.tally[:] = tallied(_listed(directory, listed))
         for table, found in files.items():
             manifest.tables[table] = sum(each.rows for each in found)
+            manifest.sizes[table] = sum(each.size for each in found)
             manifest.files[table] = [each.file for each in found]
+            if all(each.whole for each in found):
+                manifest.folded.append(table)
         _commit(directory, manifest)
         directory.delete(listed)
         return manifest.tables, manifest.tally
@@ -201,10 +201,10 @@ def _commit(directory: Directory, manifest: Manifest) -> None:
     directory.write(f"{_MANIFESTS}/{manifest.batch}.json", msgspec.json.encode(manifest))
 
 
-def _manifest(batch: str, tables: dict[str, int], replaces: list[str] | None = None) -> Manifest:
+def _manifest(batch: str, replaces: list[str] | None = None) -> Manifest:
     now = datetime.now(timezone.utc)
     day, attempt = now.strftime("%Y-%m-%d"), uuid.uuid4().hex[:8]
-    return Manifest(batch, int(now.timestamp() * 1e6), day, attempt, tables, replaces=replaces or [])
+    return Manifest(batch, int(now.timestamp() * 1e6), day, attempt, {}, replaces=replaces or [])
 
 
 def _manifests(directory: Directory) -> list[Manifest]:

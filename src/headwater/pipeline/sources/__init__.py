@@ -7,7 +7,7 @@ SOURCES, a case to the tests and a heading to docs/pipeline.md.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from headwater import plugins
 
@@ -27,6 +27,16 @@ SOURCES: plugins.Table = {
 }
 
 
+class Lines(NamedTuple):
+    """What gives the lines of a source."""
+
+    frame: DataFrame
+    steps: tuple[AnyStep, ...] = ()
+    """What makes lines of what is in the frame."""
+    size: int = 0
+    """Bytes, where that is known."""
+
+
 class Source(Protocol):
     """Where events come from."""
 
@@ -35,8 +45,8 @@ class Source(Protocol):
     def load(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
         """What there is, or what comes: files, messages, rows."""
 
-    def lines(self, frame: DataFrame) -> tuple[DataFrame, tuple[AnyStep, ...]]:
-        """What was loaded, or one micro-batch of it -> a DataFrame, and the steps that make lines of it."""
+    def lines(self, frame: DataFrame) -> Lines:
+        """What was loaded, or one micro-batch of it -> its lines."""
 
 
 def open_source(url: str, **options: Any) -> Source:
@@ -57,4 +67,4 @@ def open_source(url: str, **options: Any) -> Source:
 
 _FILESYSTEMS = {"file", "s3", "s3a", "hdfs", "gs", "abfs", "abfss", "viewfs"}
 
-__all__ = ["SOURCES", "Source", "open_source"]
+__all__ = ["SOURCES", "Lines", "Source", "open_source"]

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from headwater.errors import ConfigError
+from headwater.pipeline.sources import Lines
 from headwater.pipeline.sources._reading import SPLIT, Split, read
-from headwater.pipeline.steps import LINES, AnyStep, Line, Step, tuples
+from headwater.pipeline.steps import LINES, Line, Step, tuples
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,12 +64,18 @@ class Files:
         except AnalysisException as fault:
             raise ConfigError(f"source {self.url}: {str(fault).splitlines()[0]}") from None
 
-    def lines(self, frame: DataFrame) -> tuple[DataFrame, tuple[AnyStep, ...]]:
+    def lines(self, frame: DataFrame) -> Lines:
         """The files -> ranges of them, spread over tasks."""
         from pyspark.sql import functions as F  # noqa: N812
 
+        lengths = frame.select("length").toArrow().column(0).to_numpy()
+        size, ranges = int(lengths.sum()), int(np.maximum(1, -(-lengths // SPLIT)).sum())
         last = F.greatest(F.col("length") - 1, F.lit(0))
         starts = F.explode(F.sequence(F.lit(0).cast("bigint"), last, F.lit(SPLIT).cast("bigint")))
         splits = frame.select("path", starts.alias("start"), F.col("length").alias("size"))
-        tasks = max(1, splits.count())
-        return splits.repartition(min(tasks, 10_000)), (READ,)
+        # a range each where they are large; small files share tasks, a few for each core
+        tasks = min(
+            ranges, max(4 * frame.sparkSession.sparkContext.defaultParallelism, size // SPLIT), 10_000
+        )
+        spread = splits.repartition(tasks) if tasks > 1 else splits.coalesce(1)
+        return Lines(spread, (READ,), size)

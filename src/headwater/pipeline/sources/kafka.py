@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from headwater.errors import ConfigError, NotInstalled
-from headwater.pipeline.steps import AnyStep
+from headwater.pipeline.sources import Lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,20 +52,22 @@ class Kafka:
                 raise _missing() from None
             raise ConfigError(f"source {self.url}: {str(fault).splitlines()[0]}") from None
 
-    def lines(self, frame: DataFrame) -> tuple[DataFrame, tuple[AnyStep, ...]]:
+    def lines(self, frame: DataFrame) -> Lines:
         """Messages -> lines; one without a value (a tombstone) is refused like an empty event."""
         from pyspark.sql import functions as F  # noqa: N812
 
         source = F.concat_ws(
             "/", F.lit(f"kafka://{self._brokers}"), "topic", F.col("partition").cast("string")
         )
-        return frame.select(
-            source.alias("source"),
-            F.col("offset").alias("position"),
-            F.coalesce(F.col("value"), F.lit(b"")).alias("value"),
-            F.lit("").alias("kind"),
-            F.when(F.col("value").isNull(), "a message without a value").otherwise("").alias("fault"),
-        ), ()
+        return Lines(
+            frame.select(
+                source.alias("source"),
+                F.col("offset").alias("position"),
+                F.coalesce(F.col("value"), F.lit(b"")).alias("value"),
+                F.lit("").alias("kind"),
+                F.when(F.col("value").isNull(), "a message without a value").otherwise("").alias("fault"),
+            )
+        )
 
 
 def _missing() -> ConfigError:

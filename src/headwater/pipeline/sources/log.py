@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from headwater.errors import ConfigError
-from headwater.pipeline.steps import LINES, AnyStep, Line, Step, tuples
+from headwater.pipeline.sources import Lines
+from headwater.pipeline.steps import LINES, Line, Step, tuples
 from headwater.store import open_store
 
 if TYPE_CHECKING:
@@ -74,6 +75,6 @@ class Log:
             F.lit(self.url).alias("store"), (F.col("id") * SIZE).alias("after")
         )
 
-    def lines(self, frame: DataFrame) -> tuple[DataFrame, tuple[AnyStep, ...]]:
+    def lines(self, frame: DataFrame) -> Lines:
         """Stretches -> lines."""
-        return frame, (READ,)
+        return Lines(frame, (READ,))

@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from headwater.errors import ConfigError
-from headwater.pipeline.steps import LINES, AnyStep, Line, Step, tuples
+from headwater.pipeline.sources import Lines
+from headwater.pipeline.steps import LINES, Line, Step, tuples
 from headwater.transport.spool.place import places
 from headwater.transport.spool.segment import DAMAGED, EVENT, listed, read
 
@@ -71,6 +72,6 @@ class Spool:
         ]
         return spark.createDataFrame(found, SEGMENTS.schema).repartition(max(1, len(found)))
 
-    def lines(self, frame: DataFrame) -> tuple[DataFrame, tuple[AnyStep, ...]]:
+    def lines(self, frame: DataFrame) -> Lines:
         """Segments -> lines."""
-        return frame, (READ,)
+        return Lines(frame, (READ,))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headwater.errors import ConfigError
-from headwater.pipeline.steps import AnyStep
+from headwater.naming import scrub
+from headwater.pipeline.sources import Lines
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -46,24 +47,31 @@ class Events:
             raise ConfigError(
                 f"source {self.url} has {wanted}; it has {', '.join(frame.columns)}: add ?column=…"
             )
-        return frame.select(*_position(self._format), frame[column].cast("binary").alias("value"))
+        where = self._position(told=self._format == "parquet" or not streaming)
+        return frame.select(*where, frame[column].cast("binary").alias("value"))
 
-    def lines(self, frame: DataFrame) -> tuple[DataFrame, tuple[AnyStep, ...]]:
+    def _position(self, *, told: bool) -> list[Column]:
+        """A row's file and its place there; -1, and the table itself, where the format does not tell."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        source, position = F.lit(scrub(self.url)), F.lit(-1).cast("bigint")
+        if told and self._format == "iceberg":
+            source, position = F.col("_file"), F.col("_pos")
+        elif told:
+            source = F.col("_metadata.file_path")
+            position = F.col("_metadata.row_index") if self._format == "parquet" else position
+        return [source.alias("source"), position.alias("position")]
+
+    def lines(self, frame: DataFrame) -> Lines:
         """Rows -> lines; one without an event is refused."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        return frame.select(
-            "source",
-            "position",
-            F.coalesce(F.col("value"), F.lit(b"")).alias("value"),
-            F.lit("").alias("kind"),
-            F.when(F.col("value").isNull(), "a row without an event").otherwise("").alias("fault"),
-        ), ()
-
-
-def _position(form: str) -> list[Column]:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    if form == "iceberg":
-        return [F.col("_file").alias("source"), F.col("_pos").alias("position")]
-    return [F.col("_metadata.file_path").alias("source"), F.col("_metadata.row_index").alias("position")]
+        return Lines(
+            frame.select(
+                "source",
+                "position",
+                F.coalesce(F.col("value"), F.lit(b"")).alias("value"),
+                F.lit("").alias("kind"),
+                F.when(F.col("value").isNull(), "a row without an event").otherwise("").alias("fault"),
+            )
+        )
