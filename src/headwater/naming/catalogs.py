@@ -6,7 +6,7 @@ The location comes first because it is what every reader has in common: a job th
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, get_args
 
 from headwater.errors import UnknownName
 from headwater.naming._hosts import authority, split_hosts
@@ -29,19 +29,7 @@ CatalogKind = Literal[
     "bigquery",
     "biglake",
 ]
-CATALOGS: tuple[CatalogKind, ...] = (
-    "hive",
-    "hadoop",
-    "rest",
-    "nessie",
-    "glue",
-    "s3tables",
-    "jdbc",
-    "unity",
-    "snowflake",
-    "bigquery",
-    "biglake",
-)
+CATALOGS: tuple[CatalogKind, ...] = get_args(CatalogKind)
 """The kinds of catalog `from_catalog` knows"""
 
 
