@@ -299,10 +299,13 @@ def machine_learning(spark: Any, d: str, at: At) -> Steps:
 def pandas_on_spark(spark: Any, d: str, at: At) -> Steps:
     import pyspark.pandas as ps
 
+    ansi = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "false")  # 4.0 will not work with it
     frame = ps.read_parquet(f"{d}/orders")
     frame["twice"] = frame["amount"] * 2
     yield None
     frame[["id", "twice"]].to_parquet(f"{d}/plain/pandas_on_spark")
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
     yield None
     yield {}
 
