@@ -8,8 +8,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, Queue
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -324,14 +326,23 @@ class Probe:
     def __init__(self) -> None:
         self.queue: Queue[str] = Queue()
         self.gone = False
+        self.cut: Callable[[], bool] = lambda: False
+        """Whether the next answer is lost on its way."""
+        self._given, self._number = "", 0
 
-    def take(self, millis: int) -> str | None:
+    def take(self, millis: int, got: int) -> str | None:
         if self.gone:
             raise ConnectionRefusedError
-        try:
-            return self.queue.get(timeout=millis / 1000) if millis else self.queue.get_nowait()
-        except Empty:
-            return None
+        if not self._given or got == self._number:
+            try:
+                record = self.queue.get(timeout=millis / 1000) if millis else self.queue.get_nowait()
+            except Empty:
+                return None
+            self._number += 1
+            self._given = f"{self._number}\n{record}"
+        if self.cut():
+            raise ConnectionResetError
+        return self._given
 
     def mark(self, number: int) -> None:
         if self.gone:
@@ -384,6 +395,31 @@ def test_close_ends_the_application_once() -> None:
     assert not capture.live
     assert capture.flush(0)
     assert (capture.stats.sent, capture.stats.failed) == (2, 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_answers_that_are_lost_on_their_way_are_given_again(seed: int) -> None:
+    """Never twice in a row: then the JVM is gone."""
+    dice, last = Random(seed), [False]
+
+    def cut() -> bool:
+        last[0] = not last[0] and dice.random() < 0.5
+        return last[0]
+
+    transport = MemoryTransport()
+    capture, probe = started(transport)
+    assert capture.flush()
+    probe.cut = cut
+    for number in range(50):
+        probe.put({"kind": "refused", "time": 2000 + number, "error": f"no table {number}", "command": "sql"})
+    assert capture.flush()
+    probe.cut = lambda: False
+    capture.close()
+    said = [
+        json.loads(each)["run"]["facets"].get("errorMessage", {}).get("message") for each in transport.events
+    ]
+    assert [each for each in said if each] == [f"no table {number}" for number in range(50)]
+    assert told(transport)[-1] == "COMPLETE"
 
 
 def test_a_stopped_application_ends_its_capture() -> None:

@@ -41,6 +41,8 @@ class Capture:
     def __init__(self, probe: Any, bus: Any, gateway: Any, state: State | None, emitter: Emitter) -> None:
         self._probe, self._bus, self._gateway = probe, bus, gateway
         self._state, self._emitter = state, emitter
+        self._got = 0
+        """The number of what was taken last."""
         self._held: list[dict[str, Any]] = []
         self._marks: dict[int, threading.Event] = {}
         self._wills: set[str] = set()
@@ -146,7 +148,7 @@ class Capture:
         """Take what the probe has; whether it had anything."""
         text: str | None = None
         try:
-            text = self._probe.take(wait)
+            text = self._taken(wait)
         except _unreachable():
             gone = {
                 "kind": "app_end",
@@ -158,10 +160,21 @@ class Capture:
             self._close.wait(min(_HELD, wait / 1000))
         if text is None:
             return False
-        for line in text.split("\n"):
+        number, *lines = text.split("\n")
+        self._got = int(number)
+        for line in lines:
             with guard("reading a record"):
                 self._take(msgspec.json.decode(line))
         return True
+
+    def _taken(self, wait: int) -> str | None:
+        """What the probe has, asked for twice: a process forked off meanwhile shuts this thread's connection for both."""
+        found: str | None
+        try:
+            found = self._probe.take(wait, self._got)
+        except _unreachable():
+            found = self._probe.take(wait, self._got)  # py4j makes another connection, if there is a JVM
+        return found
 
     def _take(self, record: dict[str, Any]) -> None:
         if record["kind"] == "mark":

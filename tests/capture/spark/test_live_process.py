@@ -85,16 +85,37 @@ def test_a_fork_leaves_the_parent_alone(told: Callable[..., list[Event]]) -> Non
     events = told("""
 session = Session(root)
 session.spark.range(3).write.parquet(str(root / "before"))
-child = os.fork()
-if child == 0:
-    assert session.capture.flush(1)
-    session.capture.close()
-    os._exit(7)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-session.spark.range(3).write.parquet(str(root / "after"))
+for number in range(5):
+    child = os.fork()
+    if child == 0:
+        assert session.capture.flush(1)
+        session.capture.close()
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    session.spark.range(3).write.parquet(str(root / f"after{number}"))
 session.stop()
 """)
-    assert _outputs(events) == {"before", "after"}
+    assert _outputs(events) == {"before", *(f"after{number}" for number in range(5))}
+
+
+def test_a_connection_that_is_shut_in_the_middle(told: Callable[..., list[Event]]) -> None:
+    """As a forked child does when it drops what the threads of its parent held: an answer may be lost on its way."""
+    events = told("""
+import contextlib, gc, socket
+from py4j.clientserver import ClientServerConnection
+session = Session(root)
+mine = session.spark._jvm._gateway_client.get_thread_connection()
+for number in range(20):
+    session.spark.range(3).write.parquet(str(root / f"out{number}"))
+    for each in gc.get_objects():
+        if type(each) is ClientServerConnection and each is not mine and each.socket:
+            with contextlib.suppress(OSError):
+                each.socket.shutdown(socket.SHUT_RDWR)
+del each, mine
+session.stop()
+""")
+    assert _outputs(events) == {f"out{number}" for number in range(20)}
+    assert [e["eventType"] for e in events if "." not in e["job"]["name"]] == ["START", "COMPLETE"]
 
 
 def test_threads_with_tables_of_their_own(told: Callable[..., list[Event]]) -> None:

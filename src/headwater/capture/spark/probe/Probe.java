@@ -52,6 +52,8 @@ public class Probe extends SparkListener {
   private static final int TEXT = 2000; // characters of an expression
   private final LinkedBlockingQueue queue = new LinkedBlockingQueue(); // bounded by letters, see offer
   private final AtomicLong held = new AtomicLong(); // letters in the queue
+  private String given;                           // what was taken last, until its taker says that it came
+  private long number = 0;                        // of that
   private long room = Math.min(64L << 20, Runtime.getRuntime().maxMemory() / 16);
   private final HashMap fields = new HashMap();   // class -> names of its constructor fields
   private final HashMap simple = new HashMap();   // class -> quoted simple name
@@ -87,11 +89,16 @@ public class Probe extends SparkListener {
   public void extend() { extended = true; }
   public long nanos() { return nanos; }
 
-  /** Waits for one record, then takes what else is there: one JSON text per line. */
-  public String take(long millis) throws InterruptedException {
+  /**
+   * Waits for one record, then takes what else is there: a number, then one JSON text per line. Who asks tells the number
+   * it got last; if that is not the last that was given, it was lost on the way, and is given again.
+   */
+  public synchronized String take(long millis, long got) throws InterruptedException {
+    if (given != null && got != number) return given;
+    given = null;
     String first = (String) queue.poll(millis, TimeUnit.MILLISECONDS);
     if (first == null) return null;
-    StringBuilder out = new StringBuilder(first);
+    StringBuilder out = new StringBuilder(first.length() + 16).append(++number).append("\n").append(first);
     int taken = first.length();
     while (out.length() < 1000000) {
       String next = (String) queue.poll();
@@ -102,7 +109,8 @@ public class Probe extends SparkListener {
     held.addAndGet(-taken);
     long gone = lost.getAndSet(0);
     if (gone > 0) out.append("\n{\"kind\":\"lost\",\"count\":").append(gone).append("}");
-    return out.toString();
+    given = out.toString();
+    return given;
   }
 
   // ------------------------------------------------------------------ events
