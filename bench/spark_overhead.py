@@ -273,7 +273,7 @@ def server(state: str):
         yield url
 
 
-def turn(order: tuple[str, ...], by: int) -> tuple[str, ...]:
+def turn(order: tuple, by: int) -> tuple:
     at = by % len(order)
     return order[at:] + order[:at]
 
@@ -346,12 +346,35 @@ def starts(root: Path, times: int) -> None:
         print(f"  {part:22s} none {got['none']:.2f} s   {more}", flush=True)
 
 
+def same(root: Path, full: bool) -> None:
+    """Three applications without lineage beside each other: what equal things differ by here."""
+    print("\nthe same application three times, without lineage")
+    with server("up") as url:
+        apps = [Application("none", root / "same" / str(i), url) for i in range(3)]
+        for name in ("small", "deep"):
+            n, many, few = WORK[name]
+            rows: list[list[dict]] = [[] for _ in apps]
+            for app in apps:
+                app.do(name, n)  # warm
+            for i in range(many if full else few):
+                for at in turn((0, 1, 2), i):
+                    rows[at].append(apps[at].do(name, n))
+            for what in ("wall", "cpu"):
+                found = [
+                    statistics.median(a[what] / b[what] for a, b in zip(each, rows[0], strict=True))
+                    for each in rows[1:]
+                ]
+                print(f"  {WORDS[name]:22s} {what:4s} {found[0]:.3f} {found[1]:.3f}", flush=True)
+        for app in apps:
+            app.stop()
+
+
 def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--full", action="store_true")
-    options.add_argument("--only", default="up,down,hanging,start")
+    options.add_argument("--only", default="up,down,hanging,start,same")
     options.add_argument("--application", nargs=3, help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.application:
@@ -368,6 +391,8 @@ def main() -> None:
         for state in chosen.only.split(","):
             if state == "start":
                 starts(root, 5 if chosen.full else 2)
+            elif state == "same":
+                same(root, chosen.full)
             else:
                 every = tuple(WORK) if state == "up" else ("small", "writes")
                 measure(state, root, chosen.full, every)

@@ -663,26 +663,12 @@ def state_by_group(spark: Any, d: str) -> None:
     since="4.0",
 )
 def state_of_frames(spark: Any, d: str) -> None:
-    from pyspark.sql.streaming import StatefulProcessor
+    def count(state, parts):  # type: ignore[no-untyped-def]
+        import pandas
 
-    class Frames(StatefulProcessor):  # type: ignore[misc]
-        def init(self, handle):  # type: ignore[no-untyped-def]
-            self.seen = handle.getValueState("seen", "n long")
+        return pandas.DataFrame({"state": [state], "n": [sum(len(part) for part in parts)]})
 
-        def handleInputRows(self, key, parts, timers):  # type: ignore[no-untyped-def]
-            import pandas
-
-            yield pandas.DataFrame({"state": [key[0]], "n": [sum(len(part) for part in parts)]})
-
-        def close(self):  # type: ignore[no-untyped-def]
-            pass
-
-    with _rocks(spark):
-        groups = (
-            spark.readStream.schema(ORDER).json(f"{d}/orders_json").select("id", "state").groupBy("state")
-        )
-        types = {"outputStructType": "state string, n long", "outputMode": "Append", "timeMode": "None"}
-        _counted(groups.transformWithStateInPandas(statefulProcessor=Frames(), **types), d, "with_frames")
+    _processed(spark, d, "transformWithStateInPandas", count, "with_frames")
 
 
 @program(
@@ -693,35 +679,34 @@ def state_of_frames(spark: Any, d: str) -> None:
     since="4.1",
 )
 def state_of_rows(spark: Any, d: str) -> None:
+    def count(state, rows):  # type: ignore[no-untyped-def]
+        from pyspark.sql import Row
+
+        return Row(state=state, n=sum(1 for _ in rows))
+
+    _processed(spark, d, "transformWithState", count, "with_rows")
+
+
+def _processed(spark: Any, d: str, method: str, count: Callable[[Any, Any], Any], name: str) -> None:
+    """A stream whose groups go through a processor that keeps a state; RocksDB is the only store for that."""
     from pyspark.sql.streaming import StatefulProcessor
 
-    class Rows(StatefulProcessor):  # type: ignore[misc]
+    class Processor(StatefulProcessor):  # type: ignore[misc]
         def init(self, handle):  # type: ignore[no-untyped-def]
             self.seen = handle.getValueState("seen", "n long")
 
         def handleInputRows(self, key, rows, timers):  # type: ignore[no-untyped-def]
-            from pyspark.sql import Row
-
-            yield Row(state=key[0], n=sum(1 for _ in rows))
+            yield count(key[0], rows)
 
         def close(self):  # type: ignore[no-untyped-def]
             pass
 
-    with _rocks(spark):
-        groups = (
-            spark.readStream.schema(ORDER).json(f"{d}/orders_json").select("id", "state").groupBy("state")
-        )
-        types = {"outputStructType": "state string, n long", "outputMode": "Append", "timeMode": "None"}
-        _counted(groups.transformWithState(statefulProcessor=Rows(), **types), d, "with_rows")
-
-
-@contextlib.contextmanager
-def _rocks(spark: Any) -> Iterator[None]:
-    """The only store that keeps a processor's state."""
     key = "spark.sql.streaming.stateStore.providerClass"
     before = spark.conf.get(key)
     spark.conf.set(key, "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
-    yield
+    groups = spark.readStream.schema(ORDER).json(f"{d}/orders_json").select("id", "state").groupBy("state")
+    types = {"outputStructType": "state string, n long", "outputMode": "Append", "timeMode": "None"}
+    _counted(getattr(groups, method)(statefulProcessor=Processor(), **types), d, name)
     spark.conf.set(key, before)
 
 
