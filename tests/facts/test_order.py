@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headwater.event import micros, parse
 from headwater.facts import derive, derive_command, fold, settle
-from headwater.facts.commands import Command, Hide, SetAlias, SetRunState, SetTag
+from headwater.facts.commands import Command, Hide, Say, SetAlias, SetRunState, SetTag
 from headwater.facts.fold import Tables
 from headwater.ingest import command, ingest, replay, rows_of
 from headwater.naming import DEFAULT_RULES, Aliases, AliasRule
@@ -57,6 +57,15 @@ commands: st.SearchStrategy[Command] = st.one_of(
             )
         ),
         live=st.booleans(),
+    ),
+    st.builds(
+        Say,
+        at=moments,
+        by=st.sampled_from(("", "ann")),
+        kind=st.sampled_from(("job", "namespace")),
+        namespace=st.just("etl"),
+        name=st.just("load"),
+        values=st.dictionaries(st.sampled_from(("description", "owner")), st.sampled_from(("a", "b", None))),
     ),
 )
 entries = st.lists(events | commands, max_size=25)

@@ -18,9 +18,15 @@ from headwater.facts.tables import Row, ref
 from headwater.naming import AliasRule
 
 
-class _Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="command"):
+class _Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="command", kw_only=True):
     at: int
     """Microseconds since 1970, UTC."""
+    by: str = ""
+    """Who said it: with the command in the log, this is the audit trail."""
+
+    def rows(self) -> list[Row]:
+        """What it says, as rows."""
+        raise NotImplementedError
 
 
 class SetTag(_Said, frozen=True, tag="tag"):
@@ -34,6 +40,14 @@ class SetTag(_Said, frozen=True, tag="tag"):
     live: bool = True
     value: str | None = None
 
+    def rows(self) -> list[Row]:
+        """The tag, on or off."""
+        _one_of("kind", self.kind, ("job", "dataset"))
+        row: dict[str, Any] = {"live": (self.at, int(self.live)), "source": (self.at, "USER")}
+        if self.value is not None:
+            row["value"] = (self.at, self.value)
+        return [("tags", (self.kind, ref(self.namespace, self.name), self.field, self.tag), row)]
+
 
 class Hide(_Said, frozen=True, tag="hide"):
     """Soft-delete a job or dataset (or show it again); an event that names it later shows it too."""
@@ -45,6 +59,12 @@ class Hide(_Said, frozen=True, tag="hide"):
 
     TABLES: ClassVar[dict[str, str]] = {"job": "jobs", "dataset": "datasets"}
 
+    def rows(self) -> list[Row]:
+        """When it was hidden or shown."""
+        _one_of("kind", self.kind, Hide.TABLES)
+        column = "shown_at" if self.shown else "hidden_at"
+        return [(Hide.TABLES[self.kind], (ref(self.namespace, self.name),), {column: self.at})]
+
 
 class SetRunState(_Said, frozen=True, tag="run_state"):
     """Set a run's state by hand."""
@@ -54,6 +74,11 @@ class SetRunState(_Said, frozen=True, tag="run_state"):
     namespace: str | None = None
     job: str | None = None
 
+    def rows(self) -> list[Row]:
+        """The run, and its job where it is named."""
+        _one_of("state", self.state, RANK)
+        return _run_state(self)
+
 
 class SetAlias(_Said, frozen=True, tag="alias"):
     """Add an alias rule, or take it back."""
@@ -61,8 +86,37 @@ class SetAlias(_Said, frozen=True, tag="alias"):
     rule: dict[str, Any]
     live: bool = True
 
+    def rows(self) -> list[Row]:
+        """The rule under what it matches; empty when it is taken back."""
+        rule = AliasRule.from_dict(self.rule)
+        match = msgspec.json.encode([rule.namespace, rule.name]).decode()
+        body = msgspec.json.encode(rule.to_dict(), order="sorted").decode() if self.live else ""
+        return [("aliases", (match,), {"rule": (self.at, body)})]
 
-Command = SetTag | Hide | SetRunState | SetAlias
+
+class Say(_Said, frozen=True, tag="say"):
+    """Say something of a thing by hand: its description, its owner. It outlives what later events say."""
+
+    kind: str
+    name: str
+    values: dict[str, str | None]
+    """What is said; None takes it back."""
+    namespace: str = ""
+    field: str = ""
+
+    KINDS: ClassVar[tuple[str, ...]] = ("namespace", "source", "tag", "job", "dataset", "run")
+
+    def rows(self) -> list[Row]:
+        """One row for each thing said."""
+        _one_of("kind", self.kind, Say.KINDS)
+        owner = ref(self.namespace, self.name) if self.kind in ("job", "dataset") else self.name
+        return [
+            ("said", (self.kind, owner, self.field, name), {"value": (self.at, value or "")})
+            for name, value in self.values.items()
+        ]
+
+
+Command = SetTag | Hide | SetRunState | SetAlias | Say
 _decoder = msgspec.json.Decoder(Command)
 
 
@@ -72,7 +126,7 @@ def parse_command(raw: bytes) -> Command:
         command: Command = _decoder.decode(raw)
     except msgspec.MsgspecError as fault:
         raise EventError("", f"no command: {fault}") from None
-    derive_command(command)  # refuses what cannot be derived
+    command.rows()  # refuses what cannot be derived
     return command
 
 
@@ -88,26 +142,7 @@ def digest_command(raw: bytes) -> bytes:
 
 def derive_command(command: Command) -> list[Row]:
     """One command -> its rows."""
-    at = command.at
-    if isinstance(command, SetTag):
-        _one_of("kind", command.kind, ("job", "dataset"))
-        row: dict[str, Any] = {"live": (at, int(command.live)), "source": (at, "USER")}
-        if command.value is not None:
-            row["value"] = (at, command.value)
-        return [
-            ("tags", (command.kind, ref(command.namespace, command.name), command.field, command.tag), row)
-        ]
-    if isinstance(command, Hide):
-        _one_of("kind", command.kind, Hide.TABLES)
-        column = "shown_at" if command.shown else "hidden_at"
-        return [(Hide.TABLES[command.kind], (ref(command.namespace, command.name),), {column: at})]
-    if isinstance(command, SetRunState):
-        _one_of("state", command.state, RANK)
-        return _run_state(command)
-    rule = AliasRule.from_dict(command.rule)
-    match = msgspec.json.encode([rule.namespace, rule.name]).decode()
-    body = msgspec.json.encode(rule.to_dict(), order="sorted").decode() if command.live else ""
-    return [("aliases", (match,), {"rule": (at, body)})]
+    return command.rows()
 
 
 def _run_state(command: SetRunState) -> list[Row]:

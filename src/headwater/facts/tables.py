@@ -196,6 +196,12 @@ TABLES: dict[str, Table] = {
             {"live": _latest(_INT), "value": _latest(), "source": _latest()},
             "a tag on a job, dataset or field; live is 0 when it was taken off",
         ),
+        Table(
+            "said",
+            {"kind": _TEXT, "owner": _TEXT, "field": _TEXT, "name": _TEXT},
+            {"value": _latest()},
+            "what people said of a thing by hand: a description, an owner; empty when taken back",
+        ),
         Table("aliases", {"match": _TEXT}, {"rule": _latest()}, "alias rules; empty when taken back"),
         Table(
             "contents",

@@ -8,7 +8,7 @@ from sqlalchemy import Engine, inspect, text
 
 from headwater.errors import StoreError
 
-HEAD = "0001"
+HEAD = "0002"
 """The format this version writes; the newest file in `migrations/versions`."""
 
 

@@ -117,6 +117,9 @@ Index("ix_column_sources_dataset", TABLE["column_sources"].c.dataset)
 for _column in (_datasets.c.canonical, _datasets.c.alias_of):
     Index(None, _column, sqlite_where=_column.is_not(None), postgresql_where=_column.is_not(None))
 Index("ix_log_time", log.c.time)
+# the audit trail: the commands among a log of events
+_commands: Any = {"sqlite_where": log.c.kind == "command", "postgresql_where": log.c.kind == "command"}
+Index("ix_log_commands", log.c.id, **_commands)
 
 FOLDED = list(TABLE.values())
 """What a replay makes anew from the log."""
