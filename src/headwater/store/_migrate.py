@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Connection, Engine, inspect, text
 
 from headwater.errors import StoreError
 
 HEAD = "0002"
 """The format this version writes; the newest file in `migrations/versions`."""
+_MIGRATION = 0x68656165  # the advisory lock of whoever migrates a Postgres: two servers may start at once
 
 
 def revision(engine: Engine) -> str | None:
     """The format that stands in the store; None where it is empty."""
     with engine.connect() as connection:
-        if not inspect(connection).has_table("alembic_version"):
-            return None
-        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-        return str(found) if found is not None else None
+        return _have(connection)
+
+
+def _have(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return str(found) if found is not None else None
 
 
 def migrate(engine: Engine, shown: str) -> bool:
@@ -38,6 +43,11 @@ def migrate(engine: Engine, shown: str) -> bool:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     with engine.begin() as connection:
+        if connection.dialect.name == "postgresql":  # SQLite's writer has locked the file by beginning
+            connection.execute(text("SET LOCAL lock_timeout = 0"))
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION})
+        if _have(connection) == HEAD:
+            return False  # another process has done it meanwhile
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)
     return True
