@@ -17,6 +17,7 @@ import msgspec
 from sqlalchemy import Connection, LargeBinary, Table, Text
 
 Rows = Sequence[Sequence[Any]]
+_WRITERS = 0x68656164  # the advisory lock that one writer at a time holds: "head"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +186,8 @@ def cursor_of(connection: Connection) -> Cursor:
     if connection.dialect.name == "postgresql":
         return PostgresCursor(driver.cursor())
     return cast("Cursor", driver.cursor(SqliteCursor))
+
+
+def exclude_writers(connection: Connection) -> None:
+    """On Postgres: wait for every other writer of this database, and keep them out until the transaction ends."""
+    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (_WRITERS,))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, Engine, exc, inspect, text
 
 from headwater.errors import StoreError
+from headwater.store._driver import exclude_writers
 
 HEAD = "0002"
 """The format this version writes; the newest file in `migrations/versions`."""
-_MIGRATION = 0x68656165  # the advisory lock of whoever migrates a Postgres: two servers may start at once
+_WAITS = (
+    *(0.5 for _ in range(240)),
+    None,
+)  # seconds between attempts to get past readers: two minutes of them
 
 
 def revision(engine: Engine) -> str | None:
@@ -42,12 +47,22 @@ def migrate(engine: Engine, shown: str) -> bool:
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    with engine.begin() as connection:
-        if connection.dialect.name == "postgresql":  # SQLite's writer has locked the file by beginning
-            connection.execute(text("SET LOCAL lock_timeout = 0"))
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION})
-        if _have(connection) == HEAD:
-            return False  # another process has done it meanwhile
-        config.attributes["connection"] = connection
-        command.upgrade(config, HEAD)
+    for wait in _WAITS:
+        try:
+            with engine.begin() as connection:
+                if (
+                    connection.dialect.name == "postgresql"
+                ):  # SQLite's writer has locked the file by beginning
+                    exclude_writers(connection)
+                    # A reader may hold a table for long; while we wait for it, others would wait for us.
+                    connection.execute(text("SET LOCAL lock_timeout = '1s'"))
+                if _have(connection) == HEAD:
+                    return False  # another process has done it meanwhile
+                config.attributes["connection"] = connection
+                command.upgrade(config, HEAD)
+                return True
+        except exc.OperationalError as fault:
+            if wait is None or "lock timeout" not in str(fault):
+                raise
+            time.sleep(wait)
     return True

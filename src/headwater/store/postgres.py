@@ -19,12 +19,11 @@ from headwater.errors import ConfigError, StoreError
 from headwater.facts.tables import Row
 from headwater.naming import scrub
 from headwater.store import _partitions as partitions
-from headwater.store._driver import Cursor, cursor_of
+from headwater.store._driver import Cursor, cursor_of, exclude_writers
 from headwater.store._migrate import HEAD, migrate, revision
 from headwater.store._schema import FOLDED
 from headwater.store._sql import SqlStore
 
-_WRITERS = 0x68656164  # the advisory lock that one writer at a time holds: "head"
 _GONE = (
     errors.AdminShutdown,
     errors.CrashShutdown,
@@ -152,7 +151,7 @@ class PostgresStore(SqlStore):
             raise self._told(fault) from fault
 
     def _exclude(self, connection: Connection) -> None:
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (_WRITERS,))
+        exclude_writers(connection)
 
     def _ahead(self, cursor: Cursor, run: int) -> None:
         if run >= self._upto:
