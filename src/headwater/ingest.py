@@ -12,8 +12,9 @@ from itertools import islice
 
 from headwater.errors import EventError
 from headwater.event import Event, Limits, parse
-from headwater.facts import Command, Row, Tables, derive, derive_command, fold
+from headwater.facts import Command, Row, Tables, base, derive, derive_command, fold
 from headwater.facts.commands import digest_command, encode_command, parse_command
+from headwater.facts.contents import digest_of
 from headwater.guard import guard
 from headwater.store import Batch, Entry, Reject, Store
 
@@ -126,6 +127,9 @@ def restore(store: Store, entries: Iterable[Entry], progress: Callable[[int], No
 
 def read_entry(raw: bytes) -> Entry:
     """One line of an exported log -> the entry it was."""
+    if base.is_base(raw):
+        base.derive_base(raw)
+        return Entry(digest_of(raw), base.KIND, 0, raw)
     if b'"command"' in raw:
         try:
             said = parse_command(raw)
@@ -144,6 +148,8 @@ def replay(store: Store, progress: Callable[[int], None] | None = None) -> int:
 
 def rows_of(kind: str, raw: bytes) -> list[Row]:
     """One entry of the raw log -> its rows."""
+    if kind == base.KIND:
+        return base.derive_base(raw)
     return derive_command(parse_command(raw)) if kind == "command" else derive(parse(raw, _NO_LIMITS))
 
 

@@ -116,7 +116,36 @@ class Say(_Said, frozen=True, tag="say"):
         ]
 
 
-Command = SetTag | Hide | SetRunState | SetAlias | Say
+class Spent(_Said, frozen=True, tag="spent"):
+    """A command whose effect has gone: the run that it was about is no longer kept, or its subject was forgotten.
+
+    It stays for the audit trail, with what was said unless that was to be forgotten, and says nothing any more.
+    """
+
+    what: str
+    said: dict[str, Any] | None = None
+
+    def rows(self) -> list[Row]:
+        """Nothing."""
+        return []
+
+
+class Forget(_Said, frozen=True, tag="forget"):
+    """A dataset, job or run was taken out of tables and log for good; this stays to tell who did so."""
+
+    kind: str
+    node: str
+    """Its name, or only its digest where the name was to be forgotten, too."""
+    entries: int = 0
+    """How many entries of the log were rewritten."""
+
+    def rows(self) -> list[Row]:
+        """Nothing."""
+        _one_of("kind", self.kind, ("dataset", "job", "run"))
+        return []
+
+
+Command = SetTag | Hide | SetRunState | SetAlias | Say | Spent | Forget
 _decoder = msgspec.json.Decoder(Command)
 
 
@@ -138,6 +167,13 @@ def encode_command(command: Command) -> bytes:
 def digest_command(raw: bytes) -> bytes:
     """The sixteen bytes that stand for a command's content."""
     return blake2b(raw, digest_size=16).digest()
+
+
+def spend(raw: bytes, *, forget: bool = False) -> bytes:
+    """A command of the log -> what is left of it when its effect is gone."""
+    said = msgspec.json.decode(raw)
+    kept = None if forget else said
+    return encode_command(Spent(at=said["at"], by=said.get("by", ""), what=said["command"], said=kept))
 
 
 def derive_command(command: Command) -> list[Row]:

@@ -6,7 +6,7 @@ line to STORES, run the tests; the contract tests enrol it by themselves and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +55,17 @@ class Batch:
     """What makes the batch known: one with a mark that was written before is not written again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How much went, or would go."""
+
+    runs: int = 0
+    events: int = 0
+    facets: int = 0
+    rejects: int = 0
+    contents: int = 0
+
+
 class Store(Protocol):
     """What every store does."""
 
@@ -95,6 +106,17 @@ class Store(Protocol):
     def check(self) -> list[str]:
         """What is wrong with the store; nothing when it is sound."""
 
+    def prune(
+        self,
+        before: int,
+        kinds: Collection[str],
+        derive: Callable[[str, bytes], Iterable[Row]],
+        *,
+        dry_run: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> Pruned:
+        """Let go what is older than `before`, of the kinds runs, events, facets and rejects; the catalogue stays."""
+
     def backup(self, file: Path) -> None:
         """Copy the store into one file, whole and consistent, while it is in use."""
 
@@ -112,4 +134,4 @@ def open_store(url: str, **options: Any) -> Store:
     return store
 
 
-__all__ = ["STORES", "Batch", "Entry", "Reject", "Store", "open_store"]
+__all__ = ["STORES", "Batch", "Entry", "Pruned", "Reject", "Store", "open_store"]

@@ -6,6 +6,8 @@ at once. A new partition is made aside and then attached, which no reader waits 
 
 from __future__ import annotations
 
+import re
+
 from headwater.store._driver import Cursor
 from headwater.store._schema import PARTITIONED
 
@@ -38,3 +40,41 @@ def add(cursor: Cursor, table: str, start: int | None, end: int) -> None:
     cursor.execute(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)")
     first = "MINVALUE" if start is None else str(start)
     cursor.execute(f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({first}) TO ({end})")
+
+
+def bounds(cursor: Cursor) -> list[int]:
+    """Where partitions end, in order."""
+    cursor.execute(
+        "SELECT pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid"
+        f" WHERE i.inhparent = '{PARTITIONED[0]}'::regclass"
+    )
+    return sorted(int(re.findall(r"\d+", row[0].partition(" TO ")[2])[0]) for row in cursor.fetchall())
+
+
+def settle(cursor: Cursor, end: int) -> None:
+    """All partitions up to `end` -> one, with the rows of those runs that are still there.
+
+    What is left of old runs is little, so this costs next to nothing however much goes.
+    """
+    for table in PARTITIONED:
+        cursor.execute(
+            "SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits AS i"
+            f" JOIN pg_class AS c ON c.oid = i.inhrelid WHERE i.inhparent = '{table}'::regclass"
+        )
+        old = [
+            name
+            for name, bound in cursor.fetchall()
+            if int(re.findall(r"\d+", bound.partition(" TO ")[2])[0]) <= end
+        ]
+        cursor.execute(f"CREATE TABLE {table}_left (LIKE {table} INCLUDING ALL)")
+        cursor.execute(
+            f"INSERT INTO {table}_left SELECT t.* FROM {table} AS t JOIN runs ON runs.id = t.run WHERE t.run < ?",
+            (end,),
+        )
+        for name in old:
+            cursor.execute(f"ALTER TABLE {table} DETACH PARTITION {name}")
+            cursor.execute(f"DROP TABLE {name}")
+        cursor.execute(f"ALTER TABLE {table}_left RENAME TO {table}_to_{end}")
+        cursor.execute(
+            f"ALTER TABLE {table} ATTACH PARTITION {table}_to_{end} FOR VALUES FROM (MINVALUE) TO ({end})"
+        )

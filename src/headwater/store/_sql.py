@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -19,16 +19,18 @@ from headwater.facts.contents import digest_of, text
 from headwater.facts.fold import Tables, fold
 from headwater.facts.tables import Row, Type
 from headwater.naming import DEFAULT_RULES, Aliases, scrub
-from headwater.store import Batch, Entry
+from headwater.store import Batch, Entry, Pruned
 from headwater.store._driver import Cursor, bulk, cursor_of
 from headwater.store._dump import dump
 from headwater.store._identities import Identities, link, relink
 from headwater.store._reader import Reader
-from headwater.store._schema import FOLDED, log, meta, rejects
+from headwater.store._retain import Progress, Prune
+from headwater.store._schema import FOLDED, PARTITIONED, log, meta, rejects
 from headwater.store._settle import settle_versions
 from headwater.store._upsert import ENCODE, UPSERT, pack, unpack
 
 _KEPT_OF_A_REJECT = 1 << 20
+_STRETCH = 2_000
 _LOGGED = bulk(log, ("digest", "kind", "time", "received_at", "body"), "ON CONFLICT (digest) DO NOTHING")
 _REJECTED = bulk(
     rejects,
@@ -192,6 +194,49 @@ class SqlStore:
             last = rows[-1][0]
             yield len(rows)
 
+    def prune(
+        self,
+        before: int,
+        kinds: Collection[str],
+        derive: Callable[[str, bytes], Iterable[Row]],
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Pruned:
+        """Let go what is older than `before`, in small transactions; the catalogue stays."""
+        work = Prune(self, before, frozenset(kinds), derive, progress or _unseen)
+        return work.estimate() if dry_run else work.run()
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """A transaction that writes, for work of the store's own."""
+        return self._transaction()
+
+    def moment(self) -> AbstractContextManager[Connection]:
+        """A transaction that reads, for work of the store's own."""
+        return self._connect()
+
+    def renew(self, connection: Connection) -> None:
+        """Tell every writer that numbers were given back."""
+        self._renew(connection)
+
+    def drop_runs(self, connection: Connection, start: int, end: int, gone: Sequence[int]) -> None:
+        """Take runs out of every table that is kept by run, in stretches that lie together."""
+        cursor = cursor_of(connection)
+        cursor.execute("SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id", (start, end))
+        dead = set(gone)
+        staying = [row[0] for row in cursor.fetchall() if row[0] not in dead]
+        for low, high in zip([start - 1, *staying], [*staying, end], strict=True):
+            if high - low > 1:
+                for table, column in (*((name, "run") for name in PARTITIONED), ("runs", "id")):
+                    cursor.execute(f"DELETE FROM {table} WHERE {column} > ? AND {column} < ?", (low, high))
+
+    def ranges(self, connection: Connection, before: int) -> list[tuple[int, int]]:
+        """The numbers of all runs, in stretches that are dropped in one transaction."""
+        cursor = cursor_of(connection)
+        cursor.execute("SELECT min(id), max(id) FROM runs")
+        ((low, high),) = cursor.fetchall()
+        return [] if low is None else [(each, each + _STRETCH) for each in range(low, high + 1, _STRETCH)]
+
     @contextmanager
     def read(self) -> Iterator[Reader]:
         """One moment of the store, to ask about."""
@@ -249,3 +294,7 @@ class SqlStore:
         with self._lock:
             self._reader.dispose()
             self._writer.dispose()
+
+
+def _unseen(phase: str, done: int, total: int) -> None:
+    """Nobody watches."""

@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from headwater.errors import ConfigError, StoreError
 from headwater.facts.tables import Row
 from headwater.naming import scrub
 from headwater.store import _partitions as partitions
-from headwater.store._driver import Cursor, cursor_of, exclude_writers
+from headwater.store._driver import Cursor, among, cursor_of, exclude_writers, listed
 from headwater.store._migrate import HEAD, migrate, revision
 from headwater.store._schema import FOLDED
 from headwater.store._sql import SqlStore
@@ -180,6 +180,41 @@ class PostgresStore(SqlStore):
                         into.write_row(row)
             self._renew(connection)
             return sum(self._derive_since(connection, after, derive))
+
+    def ranges(self, connection: Connection, before: int) -> list[tuple[int, int]]:
+        """Whole partitions where most of their runs are old, else stretches."""
+        cursor = cursor_of(connection)
+        found: list[tuple[int, int]] = []
+        start = 0
+        for end in partitions.bounds(cursor):
+            cursor.execute(
+                "SELECT count(*), count(CASE WHEN last_seen >= ? THEN 1 END), max(id) FROM runs"
+                " WHERE id >= ? AND id < ?",
+                (before, start, end),
+            )
+            ((runs, young, last),) = cursor.fetchall()
+            if runs and young * 2 < runs:
+                found.append((start, end))
+            elif runs:
+                found += [(each, min(each + 2_000, end)) for each in range(start, last + 1, 2_000)]
+            start = end
+        return found
+
+    def drop_runs(self, connection: Connection, start: int, end: int, gone: Sequence[int]) -> None:
+        """Whole partitions at once where that is possible without waiting for readers."""
+        cursor = cursor_of(connection)
+        if end in partitions.bounds(cursor) and (start == 0 or start in partitions.bounds(cursor)):
+            try:
+                with connection.begin_nested():
+                    connection.exec_driver_sql(
+                        "SET LOCAL lock_timeout = '1s'"
+                    )  # readers must not queue behind us
+                    cursor.execute(f"DELETE FROM runs WHERE id IN {among()}", (listed(gone),))
+                    partitions.settle(cursor, end)
+                return
+            except errors.LockNotAvailable:
+                pass  # a reader holds a table for long: row by row then, which waits for nobody
+        super().drop_runs(connection, start, end, gone)
 
     def check(self) -> list[str]:
         """What is wrong with the store; nothing when it is sound."""

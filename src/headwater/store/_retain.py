@@ -1,0 +1,328 @@
+"""store._retain: a moment -> what is older goes: runs, raw events, superseded facets, refused events.
+
+The catalogue stays: jobs, datasets, edges, column edges, tags, what people said, each job's last runs and current
+facets and schemas. It stays over a replay, too: the raw events that go leave an entry of kind `base` in the log with
+the rows that they told and that are kept. Everything is done in small transactions, so writers wait for none of them
+long; a prune that was interrupted is finished by the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sqlalchemy import Connection
+
+from headwater.facts.base import KIND, Gone, encode_base, fold_bases, needed, touches, without
+from headwater.facts.commands import spend
+from headwater.facts.contents import digest_of
+from headwater.facts.fold import Tables, fold
+from headwater.facts.tables import Row, ref
+from headwater.store import Pruned
+from headwater.store._driver import Cursor, among, bulk, cursor_of, listed
+from headwater.store._schema import log
+from headwater.store._upsert import pack, unpack
+
+Derive = Callable[[str, bytes], Iterable[Row]]
+Progress = Callable[[str, int, int], None]
+_LOGGED = bulk(log, ("digest", "kind", "time", "received_at", "body"), "ON CONFLICT (digest) DO NOTHING")
+_EVENTS = 500
+_SUPERSEDED = {"dataset_facets": ("dataset", "name", "body"), "job_facets": ("job", "name", "body")}
+_DIGESTS = (
+    *((table, "body") for table in ("run_facets", "job_facets", "dataset_facets", "io_facets")),
+    *((table, "schema") for table in ("schemas", "inputs", "outputs")),
+    ("outputs", "columns"),
+    ("column_edges", "fingerprint"),
+    ("column_sources", "fingerprint"),
+)
+"""Where contents are referred to."""
+
+
+class Ground(Protocol):
+    """What a store lends to this work."""
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """A transaction that writes."""
+
+    def moment(self) -> AbstractContextManager[Connection]:
+        """A transaction that reads."""
+
+    def renew(self, connection: Connection) -> None:
+        """Tell every writer that numbers were given back."""
+
+    def drop_runs(self, connection: Connection, start: int, end: int, gone: Sequence[int]) -> None:
+        """Take the runs of these numbers, all between start and end, out of every table that is kept by run."""
+
+    def ranges(self, connection: Connection, before: int) -> list[tuple[int, int]]:
+        """The numbers of all runs, in the stretches that are dropped together."""
+
+
+@dataclass(slots=True)
+class Prune:
+    """One prune: what is older than `before` goes."""
+
+    ground: Ground
+    before: int
+    kinds: frozenset[str]
+    derive: Derive
+    progress: Progress = lambda phase, done, total: None
+    _alive: set[str] = field(default_factory=set)
+    """Runs that began before and stay."""
+    _facets: set[tuple[Any, ...]] = field(default_factory=set)
+    """Superseded facets and schemas that went: (table, key)."""
+
+    def estimate(self) -> Pruned:
+        """What would go."""
+        with self.ground.moment() as connection:
+            cursor = cursor_of(connection)
+            kept = self._kept(cursor) if "runs" in self.kinds else set()
+            runs = events = facets = rejects = 0
+            if "runs" in self.kinds:
+                cursor.execute("SELECT id FROM runs WHERE coalesce(last_seen, 0) < ?", (self.before,))
+                runs = sum(1 for row in cursor.fetchall() if row[0] not in kept)
+            if self.kinds & {"events", "facets", "runs"}:
+                events = _count(cursor, "log", "time < ? AND kind NOT IN ('command', 'base')", self.before)
+            if "facets" in self.kinds:
+                facets = sum(
+                    len(_superseded(cursor, table, self.before)) for table in (*_SUPERSEDED, "schemas")
+                )
+            if "rejects" in self.kinds:
+                rejects = _count(cursor, "rejects", "last_seen < ?", self.before)
+        return Pruned(runs=runs, events=events, facets=facets, rejects=rejects)
+
+    def run(self) -> Pruned:
+        """Let it go."""
+        runs = self._runs() if "runs" in self.kinds else 0
+        facets = self._old_facets() if "facets" in self.kinds else 0
+        events = self._log() if self.kinds & {"events", "facets", "runs"} else 0
+        self._merge_bases()
+        contents = self._sweep() if runs or facets else 0
+        rejects = self._rejects() if "rejects" in self.kinds else 0
+        return Pruned(runs=runs, events=events, facets=facets, rejects=rejects, contents=contents)
+
+    # ---- runs ----------------------------------------------------------------------------------------------
+
+    def _kept(self, cursor: Cursor) -> set[int]:
+        """Old runs that stay: each job's last, the last that showed its edges, and whom a run that stays belongs to."""
+        kept: set[int] = set()
+        for order in ("io IS NOT NULL ORDER BY ended_at", "first_seen IS NOT NULL ORDER BY first_seen"):
+            cursor.execute(
+                "SELECT r.id FROM jobs AS j JOIN runs AS r ON r.id = (SELECT id FROM runs WHERE job = j.id"
+                f" AND {order} DESC, run_id DESC LIMIT 1)"
+            )
+            kept.update(row[0] for row in cursor.fetchall())
+        cursor.execute("SELECT DISTINCT parent, root FROM runs WHERE last_seen >= ?", (self.before,))
+        edge = {each for row in cursor.fetchall() for each in row if each is not None} | kept
+        kept |= edge
+        while edge:
+            cursor.execute(f"SELECT DISTINCT parent, root FROM runs WHERE id IN {among()}", (listed(edge),))
+            edge = {each for row in cursor.fetchall() for each in row if each is not None} - kept
+            kept |= edge
+        return kept
+
+    def _runs(self) -> int:
+        with self.ground.moment() as connection:
+            ranges = self.ground.ranges(connection, self.before)
+        done = 0
+        for position, (start, end) in enumerate(ranges):
+            with self.ground.transaction() as connection:
+                cursor = cursor_of(connection)
+                kept = self._kept(cursor)  # anew each time: a writer may have made another run the last one
+                cursor.execute(
+                    "SELECT id, run_id, first_seen, last_seen FROM runs WHERE id >= ? AND id < ?",
+                    (start, end),
+                )
+                rows = cursor.fetchall()
+                gone = [row[0] for row in rows if (row[3] or 0) < self.before and row[0] not in kept]
+                dead = set(gone)
+                self._alive.update(
+                    row[1] for row in rows if row[0] not in dead and (row[2] or 0) < self.before
+                )
+                if gone:
+                    self.ground.drop_runs(connection, start, end, gone)
+                    self.ground.renew(connection)
+            done += len(gone)
+            self.progress("runs", position + 1, len(ranges))
+        return done
+
+    # ---- the log -------------------------------------------------------------------------------------------
+
+    def _gone(self, rows: Sequence[Row]) -> Gone:
+        """The runs in these rows that went, if runs are to go: all that began before and are not among the living."""
+        if "runs" not in self.kinds:
+            return Gone()
+        return Gone(
+            frozenset(
+                key[0]
+                for name, key, row in rows
+                if name == "runs" and row.get("first_seen", 0) < self.before and key[0] not in self._alive
+            )
+        )
+
+    def _log(self) -> int:
+        with self.ground.moment() as connection:
+            cursor = cursor_of(connection)
+            where = "time < ? AND kind <> 'base'"
+            total = _count(cursor, "log", where, self.before)
+            cursor.execute("SELECT coalesce(max(id), 0) FROM log")
+            ((end,),) = cursor.fetchall()
+        after = done = seen = 0
+        while True:
+            with self.ground.transaction() as connection:
+                cursor = cursor_of(connection)
+                cursor.execute(
+                    f"SELECT id, kind, time, body FROM log WHERE id > ? AND id <= ? AND {where} ORDER BY id LIMIT ?",
+                    (after, end, self.before, _EVENTS),
+                )
+                rows = cursor.fetchall()
+                if not rows:
+                    return done
+                after, seen = rows[-1][0], seen + len(rows)
+                done += self._rewrite(cursor, rows)
+            self.progress("events", seen, total)
+
+    def _rewrite(self, cursor: Cursor, entries: Sequence[Any]) -> int:
+        """Take entries out of the log, and leave what they told and is kept."""
+        tables: Tables = fold(())
+        leave: list[int] = []
+        last = 0
+        spent: list[tuple[Any, ...]] = []
+        for number, kind, time, body in entries:
+            raw = unpack(body)
+            rows = list(self.derive(kind, raw))
+            gone = self._gone(rows)
+            if kind == "command":
+                if not gone.runs:
+                    continue
+                said = spend(raw)
+                spent.append((digest_of(said), kind, time, time, pack(said)))
+            elif not (self.kinds & {"events", "facets"} or touches(rows, gone)):
+                continue
+            fold((row for row in without(rows, gone) if (row[0], row[1]) not in self._facets), tables)
+            leave.append(number)
+            last = max(last, time)
+        if leave:
+            cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(leave),))
+            append_bases(cursor, needed(tables), last, spent)
+        return len(leave) - len(spent)
+
+    def _merge_bases(self) -> None:
+        """All bases into one, without what has gone; prepared while others write."""
+        with self.ground.moment() as connection:
+            cursor = cursor_of(connection)
+            cursor.execute("SELECT id, time, body FROM log WHERE kind = ? ORDER BY id", (KIND,))
+            found = cursor.fetchall()
+        if not found:
+            return
+        folded = fold_bases(unpack(row[2]) for row in found)
+        rows = [(name, key, row) for name, table in folded.items() for key, row in table.items()]
+        gone = self._gone(rows)
+        left = fold(row for row in without(rows, gone) if (row[0], row[1]) not in self._facets)
+        made = list(encode_base(needed(left)))
+        if [unpack(row[2]) for row in found] == made:
+            return
+        with self.ground.transaction() as connection:
+            cursor = cursor_of(connection)
+            numbers = [row[0] for row in found]
+            cursor.execute(f"SELECT count(*) FROM log WHERE id IN {among()}", (listed(numbers),))
+            if cursor.fetchall()[0][0] == len(numbers):  # else another prune is at it, and has merged them
+                cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(numbers),))
+                append_bases(cursor, needed(left), max(row[1] for row in found))
+
+    # ---- facets, contents, rejects -------------------------------------------------------------------------
+
+    def _old_facets(self) -> int:
+        done = 0
+        for table in (*_SUPERSEDED, "schemas"):
+            with self.ground.moment() as connection:
+                found = _superseded(cursor_of(connection), table, self.before)
+            for position, part in enumerate(_parts(found, 2_000)):
+                with self.ground.transaction() as connection:
+                    cursor = cursor_of(connection)
+                    names = _SUPERSEDED.get(table, ("dataset", "schema"))
+                    where = " AND ".join(f"{name} = ?" for name in names)
+                    cursor.executemany(
+                        f"DELETE FROM {table} WHERE {where} AND last_seen < ?",
+                        [(*each[0], self.before) for each in part],
+                    )
+                    self._facets.update((table, each[1]) for each in part)
+                    self.ground.renew(connection)
+                done += len(part)
+                self.progress("facets", min(len(found), (position + 1) * 2_000), len(found))
+        return done
+
+    def _sweep(self) -> int:
+        """Contents that nothing stands on any more."""
+        return sweep(self.ground, self.derive)
+
+    def _rejects(self) -> int:
+        done = 0
+        while True:
+            with self.ground.transaction() as connection:
+                cursor = cursor_of(connection)
+                cursor.execute(
+                    "DELETE FROM rejects WHERE id IN (SELECT id FROM rejects WHERE last_seen < ? LIMIT 1000)",
+                    (self.before,),
+                )
+                if not cursor.rowcount:
+                    return done
+                done += cursor.rowcount
+
+
+def append_bases(cursor: Cursor, tables: Tables, time: int, more: Sequence[tuple[Any, ...]] = ()) -> None:
+    """Put folded rows into the log, and whatever else is to stand there."""
+    made = [(digest_of(raw), KIND, time, time, pack(raw)) for raw in encode_base(tables)]
+    if made or more:
+        cursor.insert(_LOGGED, [*made, *more])
+
+
+def sweep(ground: Ground, derive: Derive) -> int:
+    """Take out the contents that nothing stands on any more; how many they were.
+
+    They are looked for while others write. What has been written since is looked at before any of them goes.
+    """
+    used = " EXCEPT ".join(f'SELECT "{column}" FROM {table}' for table, column in _DIGESTS)
+    with ground.moment() as connection:
+        cursor = cursor_of(connection)
+        cursor.execute("SELECT coalesce(max(id), 0) FROM log")
+        ((last,),) = cursor.fetchall()
+        cursor.execute(f"SELECT digest FROM contents EXCEPT {used}")
+        unused = [row[0] for row in cursor.fetchall()]
+    done = 0
+    for part in _parts(unused, 1_000):
+        with ground.transaction() as connection:
+            cursor = cursor_of(connection)
+            cursor.execute("SELECT kind, body FROM log WHERE id > ?", (last,))
+            told = fold(row for kind, body in cursor.fetchall() for row in derive(kind, unpack(body)))
+            free = [(digest,) for digest in part if (digest,) not in told["contents"]]
+            cursor.executemany("DELETE FROM contents WHERE digest = ?", free)
+            ground.renew(connection)
+        done += len(free)
+    return done
+
+
+def _superseded(cursor: Cursor, table: str, before: int) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """Facets or schemas that a later one stands before: their keys in the table, and with references."""
+    owner, *names = _SUPERSEDED.get(table, ("dataset", "schema"))
+    same = "".join(f" AND n.{name} = f.{name}" for name in names[:-1])
+    value = names[-1]
+    told = ", ".join(f'f."{name}"' for name in names)
+    cursor.execute(
+        f"SELECT o.namespace, o.name, f.{owner}, {told} FROM {table} AS f JOIN {owner}s AS o ON o.id = f.{owner}"
+        f" WHERE f.last_seen < ? AND EXISTS (SELECT 1 FROM {table} AS n WHERE n.{owner} = f.{owner}{same}"
+        f" AND (n.last_seen > f.last_seen OR (n.last_seen = f.last_seen AND n.{value} > f.{value})))",
+        (before,),
+    )
+    return [(tuple(row[2:]), (ref(row[0], row[1]), *row[3:])) for row in cursor.fetchall()]
+
+
+def _count(cursor: Cursor, table: str, where: str, *parameters: Any) -> int:
+    cursor.execute(f"SELECT count(*) FROM {table} WHERE {where}", parameters)
+    ((found,),) = cursor.fetchall()
+    return int(found)
+
+
+def _parts(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (values[start : start + size] for start in range(0, len(values), size))
