@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from headwater.errors import EventError
+from headwater.errors import ConfigError, EventError
 from headwater.event import Event, Limits, parse
 from headwater.facts import Command, Row, Tables, base, derive, derive_command, fold
 from headwater.facts.commands import digest_command, encode_command, parse_command
 from headwater.facts.contents import digest_of
 from headwater.guard import guard
-from headwater.store import Batch, Entry, Reject, Store
+from headwater.store import Batch, Entry, Offset, Pruned, Reject, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,14 @@ class Outcome:
         )
 
 
-def ingest(store: Store, payloads: Sequence[bytes], limits: Limits = Limits()) -> Outcome:  # noqa: B008 - frozen
-    """Take a batch of encoded events into the store, in one transaction.
+def ingest(
+    store: Store,
+    payloads: Sequence[bytes],
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    *,
+    offsets: Sequence[Offset] = (),
+) -> Outcome:
+    """Take a batch of encoded events into the store, in one transaction; with how far their topic is read by then.
 
     >>> from headwater.store import open_store
     >>> ingest(open_store("memory:"), [b'{"eventTime": "2026-01-01T00:00:00Z"}']).rejected
@@ -69,7 +75,8 @@ def ingest(store: Store, payloads: Sequence[bytes], limits: Limits = Limits()) -
             fold(rows, tables)
             entries.append(Entry(digest, event.kind, event.time, event.raw))
     rejects = [Reject(fault.path, fault.reason, bytes(payloads[position])) for position, fault in refused]
-    stored = store.write(Batch(entries, tables, rejects)) if entries or rejects else 0
+    batch = Batch(entries, tables, rejects, offsets=offsets)
+    stored = store.write(batch) if entries or rejects or offsets else 0
     return Outcome(
         len(payloads), stored, len(payloads) - len(refused) - stored, tuple(sorted(refused, key=_position))
     )
@@ -144,6 +151,66 @@ def read_entry(raw: bytes) -> Entry:
 def replay(store: Store, progress: Callable[[int], None] | None = None) -> int:
     """Make every folded table anew from the raw log; how many entries it holds."""
     return store.replay(rows_of, progress)
+
+
+KINDS = ("runs", "events", "facets", "rejects")
+"""What can be let go by its age."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """The settings of room `retention`: for how long each kind is kept, as in `90d`; empty is for ever."""
+
+    runs: str = "400d"
+    """Runs with their inputs, outputs, facets and assertions; each job's last ones stay."""
+    events: str = "400d"
+    """The raw events; what they told of the catalogue stays."""
+    facets: str = ""
+    """Facets and schemas that a later one stands before."""
+    rejects: str = "30d"
+    """Refused events."""
+    every: str = "6h"
+    """How often the server looks; empty is never."""
+
+    def __post_init__(self) -> None:
+        for name in (*KINDS, "every"):
+            age(getattr(self, name), f"retention.{name}")
+
+    def due(self, now: int) -> dict[int, set[str]]:
+        """Moments in microseconds, and what goes that is older."""
+        found: dict[int, set[str]] = {}
+        for kind in KINDS:
+            if (kept := age(getattr(self, kind), kind)) is not None:
+                found.setdefault(now - kept, set()).add(kind)
+        return found
+
+
+_UNITS = {"h": 3_600_000_000, "d": 86_400_000_000, "w": 604_800_000_000, "m": 60_000_000}
+
+
+def age(text: str, what: str = "age") -> int | None:
+    """A span of time as people write it -> microseconds; None for an empty one.
+
+    >>> age("90d") == 90 * 24 * age("1h")
+    True
+    """
+    word = text.strip().lower()
+    if not word:
+        return None
+    if word[-1:] not in _UNITS or not word[:-1].isdecimal() or int(word[:-1]) == 0:
+        raise ConfigError(f"{what} is {text!r}: write a number and m, h, d or w, as in 90d")
+    return int(word[:-1]) * _UNITS[word[-1]]
+
+
+def retain(
+    store: Store, retention: Retention, now: int, progress: Callable[[str, int, int], None] | None = None
+) -> Pruned:
+    """Let go what the settings no longer keep: what a server does every few hours."""
+    done = [
+        store.prune(before, kinds, rows_of, progress=progress) for before, kinds in retention.due(now).items()
+    ]
+    names = ("runs", "events", "facets", "rejects", "contents")
+    return Pruned(**{name: sum(getattr(each, name) for each in done) for name in names})
 
 
 def rows_of(kind: str, raw: bytes) -> list[Row]:

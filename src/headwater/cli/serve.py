@@ -36,7 +36,7 @@ def serve(
 ) -> None:
     """Run the server in the foreground."""
     try:
-        from headwater.serve import Serving, run_server
+        from headwater.serve import Consume, Serving, run_server
         from headwater.serve.app import listen
     except ModuleNotFoundError as fault:
         if (fault.name or "").startswith("headwater"):
@@ -48,12 +48,13 @@ def serve(
     settings = config.load({"store": store, "serve": given})
     serving = Serving(**config.options(settings, "serve"))
     limits = Limits(**config.options(settings, "ingest"))
+    consume = Consume(**config.options(settings, "consume"))
     opened = open_configured(settings)
     try:
         sock = listen(serving)
         address = f"http://{serving.host}:{sock.getsockname()[1]}{serving.base_path}"
         typer.echo(f"Headwater serves {opened.url} at {address} (Ctrl-C stops it)", err=True)
         typer.echo(f"Send events with: OPENLINEAGE_URL={address}", err=True)
-        run_server(opened, serving, limits, listening=sock, spool=settings.spool)
+        run_server(opened, serving, limits, listening=sock, spool=settings.spool, consume=consume)
     finally:
         opened.close()

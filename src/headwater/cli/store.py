@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.cli._prune import run_prune
 from headwater.errors import ConfigError, StoreError
 from headwater.query.status import status
 from headwater.store import Store, open_store
@@ -21,6 +22,7 @@ app = typer.Typer(help="Look after the store.", no_args_is_help=True, rich_marku
 
 def register(parent: typer.Typer) -> None:
     """Add the commands."""
+    app.command("prune")(run_prune)
     parent.add_typer(app, name="store")
 
 

@@ -52,10 +52,12 @@ SETTINGS = (
 ROOMS: Mapping[str, Room] = {
     "serve": Room("The HTTP server.", "headwater.serve:Serving"),
     "ingest": Room("Limits of what is taken in.", "headwater.event:Limits"),
+    "consume": Room("A Kafka topic of events that feeds the server.", "headwater.serve.consume:Consume"),
     "store": Room(
         "Options of the store that `store` names; its `url` is the setting `store`.",
         table="headwater.store:STORES",
     ),
+    "retention": Room("For how long what is kept is kept, see docs/stores.md.", "headwater.ingest:Retention"),
     "transport": Room(
         "Options of the transport that `transport` names; its `url` is the setting `transport`.",
         table="headwater.transport:TRANSPORTS",

@@ -26,15 +26,20 @@ def rebuild(spark: SparkSession, store: str) -> Report:
 
     Args:
         spark: a session.
-        store: the store's url, `sqlite:///…`; its directory must have room for a second one.
+        store: the store's url; beside a SQLite file, or for Postgres in the temporary directory, there must be
+            room for a second one.
 
     """
-    if not store.startswith("sqlite:"):
-        raise ConfigError(f"store {store!r}: only a store in a SQLite file can be rebuilt beside itself")
-    place = Path(store.partition("?")[0].removeprefix("sqlite:///")).expanduser()
-    if not place.is_file():
-        raise ConfigError(f"store {store}: there is no file {place}")
-    with tempfile.TemporaryDirectory(prefix=f".{place.name}.rebuild-", dir=place.parent) as folder:
+    if store.startswith("postgresql:"):
+        place: Path | None = None  # the new tables are made in a temporary directory
+    elif store.startswith("sqlite:"):
+        place = Path(store.partition("?")[0].removeprefix("sqlite:///")).expanduser()
+        if not place.is_file():
+            raise ConfigError(f"store {store}: there is no file {place}")
+    else:
+        raise ConfigError(f"store {store!r}: only a store in a SQLite file or in Postgres can be rebuilt")
+    name, folder_of = (f".{place.name}.rebuild-", place.parent) if place else ("headwater-rebuild-", None)
+    with tempfile.TemporaryDirectory(prefix=name, dir=folder_of) as folder:
         beside = Path(folder) / "store.db"
         source = Log(store)
         report = run(spark, source, Serving(f"sqlite:///{beside}", log=False, synchronous="off"))

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from headwater.errors import EventError
 from headwater.event import Event, Limits, parse
-from headwater.facts import Command, Row, Tables, derive_command
+from headwater.facts import Command, Row, Tables, base, derive_command
 from headwater.facts import derive as derive_event
 from headwater.facts import fold as fold_rows
 from headwater.facts.commands import digest_command, parse_command
@@ -44,7 +44,7 @@ class Line(NamedTuple):
     position: int
     value: bytes
     kind: str = ""
-    """`command` where a raw log says so; nothing for an event."""
+    """`command` or `base` where a raw log says so; nothing for an event."""
     fault: str = ""
 
 
@@ -153,6 +153,9 @@ def decode(limits: Limits = Limits()) -> Step:  # noqa: B008 - frozen
             try:
                 if fault:
                     raise EventError("", fault)
+                if kind == base.KIND:
+                    yield Decoded(source, position, value, kind, digest_of(value), 0)
+                    continue
                 if kind == "command":
                     known = parse_command(value)
                     yield Decoded(source, position, value, kind, digest_command(value), known.at, known=known)
@@ -218,6 +221,8 @@ _derive = guard("understanding an event")(derive_event)
 
 
 def _rows(each: Decoded, limits: Limits) -> list[Row] | None:
+    if each.kind == base.KIND:
+        return base.derive_base(each.raw)
     if each.kind == "command":
         said = each.known if each.known is not None else parse_command(each.raw)
         return derive_command(said)  # type: ignore[arg-type]  # the kind says that it is one

@@ -1,6 +1,7 @@
 """serve: a store -> one HTTP app: events in, the graph out.
 
 intake    events of many requests -> one transaction
+consume   a topic of events -> the store, each exactly once
 bodies    a request -> its body: unpacked, within limits, of a type we read
 lineage   /api/v1/lineage, /api/v1/lineage/batch
 native    /hw/v1: graph, show, search, status, rejects
@@ -11,5 +12,6 @@ app       all of it -> one app, and the server that runs it
 """
 
 from headwater.serve.app import Serving, create_app, run_server
+from headwater.serve.consume import Consume
 
-__all__ = ["Serving", "create_app", "run_server"]
+__all__ = ["Consume", "Serving", "create_app", "run_server"]

@@ -18,6 +18,7 @@ import headwater
 from headwater.errors import ConfigError, HeadwaterError, TransportError
 from headwater.event import Limits
 from headwater.serve import faults, health, lineage, metrics, native
+from headwater.serve.consume import Consume, Feed
 from headwater.serve.intake import Intake
 from headwater.store import Store
 
@@ -59,17 +60,22 @@ def create_app(
     serving: Serving = Serving(),  # noqa: B008 - frozen
     limits: Limits = Limits(),  # noqa: B008 - frozen
     spool: Path | None = None,
+    consume: Consume = Consume(),  # noqa: B008 - frozen
 ) -> Litestar:
     """The app over a store; `/metrics` tells of a spool on this machine, too. Whoever opened the store closes it."""
-    tally = metrics.Tally(spool)
+    tally = metrics.Tally(spool, store.room)
 
     @asynccontextmanager
     async def writing(app: Litestar) -> AsyncIterator[None]:
         intake = None if serving.read_only else Intake(store, limits, count=tally.count)
         app.state.intake = intake
+        fed = consume.brokers and not serving.read_only
+        feed = Feed(store, consume, limits, count=tally.count) if fed else None
         try:
             yield
         finally:
+            if feed is not None:
+                feed.close()
             if intake is not None:
                 intake.close()
 
@@ -98,13 +104,14 @@ def run_server(
     *,
     listening: socket.socket | None = None,
     spool: Path | None = None,
+    consume: Consume = Consume(),  # noqa: B008 - frozen
 ) -> None:
     """Serve until interrupted."""
     import uvicorn
 
     sock = listening or listen(serving)
     config = uvicorn.Config(
-        create_app(store, serving, limits, spool),
+        create_app(store, serving, limits, spool, consume),
         log_level="warning",
         access_log=False,
         lifespan="on",

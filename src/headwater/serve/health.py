@@ -25,10 +25,15 @@ async def get_openapi(request: Request[Any, Any, State]) -> dict[str, Any]:
 
 @get("/ready", sync_to_thread=True)
 def get_ready(state: State) -> Response[dict[str, Any]]:
-    """The store answers."""
+    """The store answers, and has room for more."""
     try:
         with state.store.read() as reader:
-            reader.span()
+            reader.last_entry()
+        room = state.store.room()
     except StoreError as fault:
         return Response({"status": "unavailable", "reason": str(fault)}, status_code=503)
-    return Response({"status": "ready"})
+    if room["state"] == "full" and not state.serving.read_only:
+        return Response(
+            {"status": "full", "reason": "no space is left for events", "room": room}, status_code=503
+        )
+    return Response({"status": "ready", "room": room})

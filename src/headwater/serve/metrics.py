@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from litestar import Response, get
 from litestar.datastructures import State
@@ -16,8 +18,11 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
-from headwater.errors import EventError, TooLarge
+from headwater.errors import EventError, StoreError, TooLarge
 from headwater.ingest import Outcome
 from headwater.transport.spool.metrics import SpoolCollector
 
@@ -29,7 +34,9 @@ _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 class Tally:
     """Counts what one app did. `spool` is a spool directory on this machine, to be told of with it."""
 
-    def __init__(self, spool: Path | None = None) -> None:
+    def __init__(
+        self, spool: Path | None = None, room: Callable[[], Mapping[str, Any]] | None = None
+    ) -> None:
         self.registry = known = CollectorRegistry()
         self._events = Counter(
             "headwater_events", "Events received, by what became of them.", ["outcome"], registry=known
@@ -47,6 +54,8 @@ class Tally:
             self._events.labels(outcome)
         if spool is not None:
             self.registry.register(SpoolCollector(spool))
+        if room is not None:
+            self.registry.register(_RoomCollector(room))
 
     def count(self, outcome: Outcome, seconds: float) -> None:
         """One transaction was made."""
@@ -61,6 +70,34 @@ class Tally:
     def told(self) -> bytes:
         """All of it, and what the process itself tells, in the text format."""
         return generate_latest(REGISTRY) + generate_latest(self.registry)
+
+
+class _RoomCollector(Collector):
+    """How much space the store takes, and what is left."""
+
+    def __init__(self, room: Callable[[], Mapping[str, Any]]) -> None:
+        self._room = room
+
+    def describe(self) -> list[Metric]:
+        """Nothing to ask the store for beforehand."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Asked at each scrape; a store that does not answer is told as such."""
+        try:
+            room: Mapping[str, Any] = self._room()
+        except StoreError:
+            room = {"state": "unknown"}
+        sizes = GaugeMetricFamily("headwater_store_bytes", "Space of the store, in bytes.", labels=["kind"])
+        for kind in ("used", "free", "limit"):
+            if room.get(f"{kind}_bytes") is not None:
+                sizes.add_metric([kind], room[f"{kind}_bytes"])
+        state = GaugeMetricFamily(
+            "headwater_store_room", "1 for the state that the store's space is in.", labels=["state"]
+        )
+        for word in ("ok", "low", "full", "unknown"):
+            state.add_metric([word], int(room["state"] == word))
+        yield from (sizes, state)
 
 
 @get("/metrics", sync_to_thread=True, include_in_schema=False)

@@ -45,6 +45,17 @@ class Reject:
 
 
 @dataclass(frozen=True, slots=True)
+class Offset:
+    """How far a consumer has read a partition of a topic: the batch holds its records from `start` up to `next`."""
+
+    consumer: str
+    topic: str
+    partition: int
+    start: int
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """What one transaction writes: all of it or nothing."""
 
@@ -53,6 +64,8 @@ class Batch:
     rejects: Sequence[Reject] = ()
     mark: str | None = None
     """What makes the batch known: one with a mark that was written before is not written again."""
+    offsets: Sequence[Offset] = ()
+    """What it was read from: kept with the rows; refused where that was read already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,9 @@ class Store(Protocol):
 
     def write(self, batch: Batch) -> int:
         """Write a batch in one transaction; how many of its entries were new."""
+
+    def offsets(self, consumer: str, topic: str) -> dict[int, int]:
+        """For each partition of a topic the record that a consumer reads next."""
 
     def replay(
         self, derive: Callable[[str, bytes], Iterable[Row]], progress: Callable[[int], None] | None = None
@@ -117,6 +133,9 @@ class Store(Protocol):
     ) -> Pruned:
         """Let go what is older than `before`, of the kinds runs, events, facets and rejects; the catalogue stays."""
 
+    def room(self) -> dict[str, Any]:
+        """How much space it takes and is left: `state` is ok, low (a warning) or full (nothing more is written)."""
+
     def backup(self, file: Path) -> None:
         """Copy the store into one file, whole and consistent, while it is in use."""
 
@@ -134,4 +153,4 @@ def open_store(url: str, **options: Any) -> Store:
     return store
 
 
-__all__ = ["STORES", "Batch", "Entry", "Pruned", "Reject", "Store", "open_store"]
+__all__ = ["STORES", "Batch", "Entry", "Offset", "Pruned", "Reject", "Store", "open_store"]

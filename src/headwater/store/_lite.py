@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, exc
+from sqlalchemy import Connection, Engine, exc
 
 from headwater.errors import StoreError
 from headwater.facts.tables import Row
 from headwater.naming import scrub
 from headwater.store._driver import cursor_of
+from headwater.store._room import Thresholds
 from headwater.store._schema import FOLDED
 from headwater.store._sql import SqlStore
 
@@ -20,6 +23,29 @@ class LiteStore(SqlStore):
     """A store on SQLite."""
 
     _faults = (exc.SQLAlchemyError, sqlite3.Error)
+
+    def __init__(
+        self,
+        url: str,
+        writer: Engine,
+        reader: Engine,
+        *,
+        shared: bool = False,
+        path: Path | None = None,
+        thresholds: Thresholds = Thresholds(),  # noqa: B008 - frozen
+    ) -> None:
+        super().__init__(url, writer, reader, shared=shared)
+        self._path, self._thresholds = path, thresholds
+
+    def room(self) -> dict[str, Any]:
+        """How much space it takes and is left on its disk."""
+        if self._path is None:
+            return self._thresholds.judge(0, None, None)
+        used = sum(
+            each.stat().st_size for each in self._path.parent.glob(f"{self._path.name}*") if each.is_file()
+        )
+        disk = shutil.disk_usage(self._path.parent)
+        return self._thresholds.judge(used, disk.total, disk.free)
 
     def _exclude(self, connection: Connection) -> None:
         """`BEGIN IMMEDIATE` has done so."""

@@ -108,6 +108,14 @@ rejects = Table(
     Column("body", LargeBinary(), nullable=False),
 )
 meta = Table("meta", metadata, Column("key", Words, primary_key=True), Column("value", Words, nullable=False))
+offsets = Table(
+    "offsets",
+    metadata,
+    Column("consumer", Words, primary_key=True),
+    Column("topic", Words, primary_key=True),
+    Column("partition", BigInteger(), primary_key=True, autoincrement=False),
+    Column("next", BigInteger(), nullable=False),
+)
 
 _runs, _datasets = TABLE["runs"], TABLE["datasets"]
 # As of a time, a job's edges are those of the last run before it that showed a version: one look-up here.

@@ -19,13 +19,13 @@ from headwater.facts.contents import digest_of, text
 from headwater.facts.fold import Tables, fold
 from headwater.facts.tables import Row, Type
 from headwater.naming import DEFAULT_RULES, Aliases, scrub
-from headwater.store import Batch, Entry, Pruned
+from headwater.store import Batch, Entry, Offset, Pruned
 from headwater.store._driver import Cursor, bulk, cursor_of
 from headwater.store._dump import dump
 from headwater.store._identities import Identities, link, relink
 from headwater.store._reader import Reader
 from headwater.store._retain import Progress, Prune
-from headwater.store._schema import FOLDED, PARTITIONED, log, meta, rejects
+from headwater.store._schema import FOLDED, PARTITIONED, log, meta, offsets, rejects
 from headwater.store._settle import settle_versions
 from headwater.store._upsert import ENCODE, UPSERT, pack, unpack
 
@@ -47,6 +47,7 @@ class SqlStore:
     """
 
     _faults: tuple[type[Exception], ...] = (exc.SQLAlchemyError,)
+    _look_at_room_every = 0.5
 
     def __init__(self, url: str, writer: Engine, reader: Engine, *, shared: bool = False) -> None:
         self.url = scrub(url)
@@ -55,6 +56,7 @@ class SqlStore:
         self._reading: AbstractContextManager[Any] = self._lock if shared else nullcontext()
         self._ids = Identities()
         self._generation: str | None = None
+        self._roomy_until = 0.0
         self._aliases = Aliases(DEFAULT_RULES)
 
     @contextmanager
@@ -110,12 +112,15 @@ class SqlStore:
 
     def write(self, batch: Batch) -> int:
         """Write a batch in one transaction; how many of its entries were new."""
+        self._refuse_when_full()
         now = time.time_ns() // 1000
         packed = [(each.digest, each.kind, each.time, now, pack(each.raw)) for each in batch.entries]
         with self._transaction() as connection:
             cursor = cursor_of(connection)
             if batch.mark is not None and not self._first_time(cursor, batch.mark):
                 return 0
+            if batch.offsets:
+                self._advance(cursor, batch.offsets)
             self._merge(connection, cursor, batch.tables)
             if batch.rejects:
                 self._reject(cursor, batch, now)
@@ -123,6 +128,47 @@ class SqlStore:
                 return 0
             cursor.insert(_LOGGED, packed)
             return cursor.rowcount
+
+    def room(self) -> dict[str, Any]:
+        """How much space it takes and is left."""
+        raise NotImplementedError
+
+    def _refuse_when_full(self) -> None:
+        if time.monotonic() < self._roomy_until:
+            return
+        told = self.room()
+        if told["state"] == "full":
+            raise StoreError(
+                f"store {self.url}: only {told['free_bytes']:,} bytes are left, and {told['reserve_bytes']:,} are kept"
+                " free: nothing more is written. Make space: `headwater store prune`, or a larger disk",
+                retryable=True,
+                cause="full",
+            )
+        self._roomy_until = time.monotonic() + self._look_at_room_every
+
+    @staticmethod
+    def _advance(cursor: Cursor, read: Sequence[Offset]) -> None:
+        """Note how far a topic is read, unless another has read the same meanwhile."""
+        for each in read:
+            cursor.execute(
+                "INSERT INTO offsets (consumer, topic, partition, next) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (consumer, topic, partition) DO UPDATE SET next = excluded.next WHERE offsets.next <= ?",
+                (each.consumer, each.topic, each.partition, each.next, each.start),
+            )
+            if cursor.rowcount != 1:
+                raise StoreError(
+                    f"{each.topic}/{each.partition} is read beyond {each.start} already: by another consumer"
+                    f" {each.consumer!r}",
+                    retryable=True,
+                    cause="moved",
+                )
+
+    def offsets(self, consumer: str, topic: str) -> dict[int, int]:
+        """For each partition of a topic the record that a consumer reads next."""
+        table = offsets.c
+        query = select(table.partition, table.next).where(table.consumer == consumer, table.topic == topic)
+        with self._connect() as connection:
+            return {row[0]: row[1] for row in connection.execute(query)}
 
     @staticmethod
     def _first_time(cursor: Cursor, mark: str) -> bool:

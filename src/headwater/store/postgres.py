@@ -21,6 +21,7 @@ from headwater.naming import scrub
 from headwater.store import _partitions as partitions
 from headwater.store._driver import Cursor, among, cursor_of, exclude_writers, listed
 from headwater.store._migrate import HEAD, migrate, revision
+from headwater.store._room import Thresholds, size
 from headwater.store._schema import FOLDED
 from headwater.store._sql import SqlStore
 
@@ -55,6 +56,9 @@ def open_postgres(
     sslkey: str = "",
     partition_runs: int = partitions.SIZE,
     migrate_on_open: bool = True,
+    max_size: str = "",
+    disk_alarm: str = "10%",
+    disk_reserve: str = "64MB",
 ) -> PostgresStore:
     """Open the store in a Postgres database, whose tables are made where they are missing.
 
@@ -73,6 +77,9 @@ def open_postgres(
         sslkey: File with its key.
         partition_runs: Runs whose rows share a partition: what old runs are dropped by.
         migrate_on_open: Bring an older store to this version's format, instead of refusing it.
+        max_size: How large the database may grow, as in `200GB`; empty: nobody looks.
+        disk_alarm: What is left of `max_size` when `/health` and `/metrics` begin to warn: `10%`, or `5GB`.
+        disk_reserve: What is left of it when nothing more is written.
 
     """
     try:
@@ -108,7 +115,14 @@ def open_postgres(
         execution_options={"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
         **pool,
     )
-    store = PostgresStore(url, writer, reader, partition_runs=int(partition_runs))
+    store = PostgresStore(
+        url,
+        writer,
+        reader,
+        partition_runs=int(partition_runs),
+        max_size=size(max_size, 0, "max_size") if max_size else None,
+        thresholds=Thresholds(disk_alarm, disk_reserve),
+    )
     try:
         store.prepare(migrate_on_open=str(migrate_on_open).lower() not in ("no", "false", "0"))
     except BaseException:  # no connection is left open, whatever it is; it rises again
@@ -128,11 +142,28 @@ class PostgresStore(SqlStore):
     _faults = (exc.SQLAlchemyError, psycopg.Error)
 
     def __init__(
-        self, url: str, writer: Engine, reader: Engine, *, partition_runs: int = partitions.SIZE
+        self,
+        url: str,
+        writer: Engine,
+        reader: Engine,
+        *,
+        partition_runs: int = partitions.SIZE,
+        max_size: int | None = None,
+        thresholds: Thresholds = Thresholds(),  # noqa: B008 - frozen
     ) -> None:
         super().__init__(url, writer, reader)
-        self._partition_runs = partition_runs
+        self._partition_runs, self._max_size, self._thresholds = partition_runs, max_size, thresholds
         self._upto = 0
+        self._look_at_room_every = (
+            30.0 if max_size else float("inf")
+        )  # the database has to count its files for it
+
+    def room(self) -> dict[str, Any]:
+        """How much space it takes, and what is left of `max_size`."""
+        with self._connect() as connection:
+            used = connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one()
+        free = max(0, self._max_size - used) if self._max_size is not None else None
+        return self._thresholds.judge(used, self._max_size, free)
 
     def prepare(self, *, migrate_on_open: bool) -> None:
         """Make the tables, or refuse a format that is not ours."""

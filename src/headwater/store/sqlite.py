@@ -12,12 +12,19 @@ from sqlalchemy.pool import QueuePool
 from headwater.errors import ConfigError, StoreError
 from headwater.store._lite import LiteStore, told
 from headwater.store._migrate import HEAD, migrate, revision
+from headwater.store._room import Thresholds
 
 _SYNCHRONOUS = {"full", "normal", "off"}
 
 
 def open_sqlite(
-    url: str, *, synchronous: str = "full", cache_mb: int = 64, migrate_on_open: bool = True
+    url: str,
+    *,
+    synchronous: str = "full",
+    cache_mb: int = 64,
+    migrate_on_open: bool = True,
+    disk_alarm: str = "10%",
+    disk_reserve: str = "64MB",
 ) -> LiteStore:
     """Open the store in a SQLite file, made where it is missing.
 
@@ -26,9 +33,11 @@ def open_sqlite(
         synchronous: `full` survives a power cut, `normal` only a crash of the process, `off` neither.
         cache_mb: Page cache of each connection.
         migrate_on_open: Bring an older store to this version's format, instead of refusing it.
+        disk_alarm: Free space below which `/health` and `/metrics` warn: `10%` of the disk, or `5GB`.
+        disk_reserve: Free space below which nothing more is written.
 
     """
-    path = _path(url)
+    path, thresholds = _path(url), Thresholds(disk_alarm, disk_reserve)
     if synchronous not in _SYNCHRONOUS:
         raise ConfigError(
             f"store: synchronous is {synchronous!r}, not one of {', '.join(sorted(_SYNCHRONOUS))}"
@@ -53,7 +62,7 @@ def open_sqlite(
             raise told(url, fault) from fault
         raise
     reader = _engine(path, "DEFERRED", synchronous, int(cache_mb), read_only=True)
-    return LiteStore(url, writer, reader)
+    return LiteStore(url, writer, reader, path=path, thresholds=thresholds)
 
 
 def _path(url: str) -> Path:

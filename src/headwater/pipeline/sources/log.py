@@ -1,4 +1,4 @@
-"""pipeline.sources.log: sqlite:///store.db -> the raw log of that store, events and commands, as lines."""
+"""pipeline.sources.log: a store -> its raw log, events, commands and bases, as lines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def _read(stretches: Iterator[Stretch]) -> Iterator[Line]:
             for number, entry in store.log(after=each.after):
                 if number > each.after + SIZE:
                     break
-                yield Line(each.store, number, entry.raw, "command" if entry.kind == "command" else "")
+                kind = entry.kind if entry.kind in ("command", "base") else ""
+                yield Line(each.store, number, entry.raw, kind)
         finally:
             store.close()
 
@@ -50,7 +51,7 @@ class Log:
     """The raw log of a store, as far as it goes when it is opened.
 
     Args:
-        url: the store's; every worker must reach its file.
+        url: the store's; every worker must reach it.
 
     """
 

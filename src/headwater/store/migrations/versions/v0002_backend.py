@@ -24,6 +24,14 @@ def upgrade() -> None:
     )
     commands = sa.text("kind = 'command'")
     op.create_index("ix_log_commands", "log", ["id"], sqlite_where=commands, postgresql_where=commands)
+    op.create_table(
+        "offsets",
+        sa.Column("consumer", _WORDS, nullable=False),
+        sa.Column("topic", _WORDS, nullable=False),
+        sa.Column("partition", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("next", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("consumer", "topic", "partition"),
+    )
     _partition()
 
 
