@@ -8,7 +8,9 @@ HEADWATER_SHARED        where recorded events and contracts stand; else `../shar
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import databases
+import kafka_broker
 from databases import Postgres
 from openlineage_schemas import SHARED
 
@@ -108,3 +111,20 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/store.db"
     server: Postgres = request.getfixturevalue("postgres")
     return server.make()
+
+
+@pytest.fixture(scope="session")
+def broker(
+    tmp_path_factory: pytest.TempPathFactory, need: Callable[[str, str], None]
+) -> Iterator[kafka_broker.Broker]:
+    """One Kafka broker for all tests."""
+    import live_jars
+
+    if importlib.util.find_spec("confluent_kafka") is None:
+        need("confluent-kafka", "pip install 'headwater[kafka]'")
+    if shutil.which("java") is None:
+        need("Java", "apt install openjdk-17-jre-headless")
+    if not (jars := live_jars.have("broker")):
+        need("the jars of a Kafka broker", "python scripts/live_jars.py broker")
+    with kafka_broker.running(jars, tmp_path_factory.mktemp("kafka")) as running_broker:
+        yield running_broker

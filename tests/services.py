@@ -8,13 +8,14 @@ from __future__ import annotations
 import base64
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 JARS = Path(__file__).with_name("jars")
@@ -146,16 +147,19 @@ def postgres_bin() -> Path | None:
     return found[-1].parent if found else Path(named).parent if named else None
 
 
-@contextmanager
-def postgres() -> Iterator[int]:
-    """A Postgres of its own -> its port; user and database are `postgres`."""
-    programs = postgres_bin()
-    assert programs is not None
-    with tempfile.TemporaryDirectory(prefix="hwpg") as text:  # short, for the socket
-        folder, port, root = Path(text), free_port(), os.geteuid() == 0
+class PostgresServer:
+    """A Postgres of its own, that can be killed and started again; user and database are `postgres`."""
+
+    def __init__(self, folder: Path) -> None:
+        programs = postgres_bin()
+        assert programs is not None
+        self._programs, self._folder, self.port = programs, folder, free_port()
+        root = os.geteuid() == 0
         if root:  # it refuses to run as root
             shutil.chown(folder, "postgres")
-        as_user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if root else []
+        self._as_user = (
+            ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if root else []
+        )
         init = [
             str(programs / "initdb"),
             "-D",
@@ -166,11 +170,41 @@ def postgres() -> Iterator[int]:
             "postgres",
             "--no-sync",
         ]
-        subprocess.run([*as_user, *init], check=True, capture_output=True, cwd="/")
-        command = [str(programs / "postgres"), "-D", f"{folder}/data", "-p", str(port), "-c", "fsync=off"]
-        command += ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
-        ready = [str(programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
+        subprocess.run([*self._as_user, *init], check=True, capture_output=True, cwd="/")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Ready, until it is no longer wanted."""
+        command = [str(self._programs / "postgres"), "-D", f"{self._folder}/data", "-p", str(self.port)]
+        command += ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1"]
+        command += ["-c", f"unix_socket_directories={self._folder}"]
+        ready = [str(self._programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         with process(
-            [*as_user, *command], folder / "log", lambda: subprocess.run(ready, check=False).returncode == 0
-        ):
-            yield port
+            [*self._as_user, *command],
+            self._folder / "log",
+            lambda: subprocess.run(ready, check=False).returncode == 0,
+        ) as self._process:
+            yield
+
+    def kill(self) -> None:
+        """As a crash would: no goodbye, of none of its processes."""
+        assert self._process is not None
+        pid = self._process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for each in (pid, *map(int, children)):
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+        self._process.wait(10)
+        until = time.monotonic() + 20
+        while any(Path(f"/proc/{each}").exists() for each in children) and time.monotonic() < until:
+            time.sleep(0.02)
+
+
+@contextmanager
+def postgres() -> Iterator[int]:
+    """A Postgres of its own -> its port; user and database are `postgres`."""
+    with tempfile.TemporaryDirectory(prefix="hwpg") as text:  # short, for the socket
+        server = PostgresServer(Path(text))
+        with server.running():
+            yield server.port

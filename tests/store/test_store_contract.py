@@ -20,7 +20,7 @@ from headwater.facts.commands import SetAlias, SetTag
 from headwater.ingest import command, ingest, read_entry, replay, restore
 from headwater.query.lineage import lineage
 from headwater.query.show import show
-from headwater.store import STORES, Batch, Entry, Reject, Store, open_store
+from headwater.store import STORES, Batch, Entry, Offset, Reject, Store, open_store
 from headwater.store._migrate import HEAD
 from headwater.store._schema import metadata
 
@@ -129,6 +129,52 @@ def test_a_backup_is_the_store(opener: Opener, request: pytest.FixtureRequest, t
     assert ingest(copy, list(recorded())).stored == 0
     store.close()
     copy.close()
+
+
+def test_how_far_a_topic_is_read_stands_with_the_rows(opener: Opener) -> None:
+    store = opener()
+    lines = list(recorded())
+    assert store.offsets("us", "lineage") == {}
+    assert ingest(store, lines[:3], offsets=[Offset("us", "lineage", 0, 0, 3)]).stored == 3
+    assert ingest(store, lines[:3], offsets=[Offset("us", "lineage", 1, 7, 10)]).stored == 0, (
+        "repeats move it too"
+    )
+    assert store.offsets("us", "lineage") == {0: 3, 1: 10}
+    before = store.dump()
+    bad = b'{"no": "event"}'
+    for start in (0, 2):  # one that was thought dead writes what another has taken
+        with pytest.raises(StoreError, match="is read beyond") as caught:
+            ingest(
+                store,
+                [*lines, bad],
+                offsets=[Offset("us", "lineage", 1, 10, 20), Offset("us", "lineage", 0, start, 9)],
+            )
+        assert caught.value.cause == "moved"
+    assert (store.dump(), store.rejected(), store.offsets("us", "lineage")) == (before, [], {0: 3, 1: 10})
+    assert ingest(store, [bad], offsets=[Offset("us", "lineage", 0, 5, 6)]).rejected, (
+        "a gap is no fault: records expire"
+    )
+    assert store.offsets("us", "lineage") == {0: 6, 1: 10}
+    assert store.offsets("them", "lineage") == {}
+    store.close()
+
+
+def test_room_is_told_and_kept(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opener()
+    told = store.room()
+    assert told["state"] in ("ok", "low"), "whatever this disk has"
+    assert told["used_bytes"] >= 0
+    monkeypatch.setattr(store, "room", lambda: {"state": "full", "free_bytes": 5, "reserve_bytes": 10})
+    monkeypatch.setattr(store, "_roomy_until", 0)
+    with pytest.raises(StoreError, match="headwater store prune") as caught:
+        ingest(store, list(recorded()))
+    assert caught.value.retryable
+    assert caught.value.cause == "full"
+    with store.read() as reader:
+        assert reader.stats()["events"] == 0, "reads go on"
+    monkeypatch.undo()
+    assert ingest(store, list(recorded())).stored
+    store.close()
 
 
 def test_readers_see_one_moment(opener: Opener) -> None:

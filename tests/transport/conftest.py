@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 from collections.abc import Callable, Iterator
 
-import live_jars
 import object_store
 import pytest
 from lineage_server import Server, running
-
-import kafka_broker
 
 
 @pytest.fixture(autouse=True)
@@ -22,20 +18,6 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def server() -> Iterator[Server]:
     yield from running()
-
-
-@pytest.fixture(scope="session")
-def broker(
-    tmp_path_factory: pytest.TempPathFactory, need: Callable[[str, str], None]
-) -> Iterator[kafka_broker.Broker]:
-    if importlib.util.find_spec("confluent_kafka") is None:
-        need("confluent-kafka", "pip install 'headwater[kafka]'")
-    if shutil.which("java") is None:
-        need("Java", "apt install openjdk-17-jre-headless")
-    if not (jars := live_jars.have("broker")):
-        need("the jars of a Kafka broker", "python scripts/live_jars.py broker")
-    with kafka_broker.running(jars, tmp_path_factory.mktemp("kafka")) as running_broker:
-        yield running_broker
 
 
 @pytest.fixture(scope="session")

@@ -79,6 +79,15 @@ class Pruned:
     contents: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """How much went with a node, or would go."""
+
+    runs: int = 0
+    entries: int = 0
+    """Entries of the log that named it, and were told anew without it."""
+
+
 class Store(Protocol):
     """What every store does."""
 
@@ -133,6 +142,19 @@ class Store(Protocol):
     ) -> Pruned:
         """Let go what is older than `before`, of the kinds runs, events, facets and rejects; the catalogue stays."""
 
+    def forget(
+        self,
+        kind: str,
+        names: Sequence[str],
+        derive: Callable[[str, bytes], Iterable[Row]],
+        *,
+        by: str = "",
+        named: bool = True,
+        dry_run: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> Forgotten:
+        """Take a dataset or job (references, all its names) or run (its id) out of tables and log for good."""
+
     def room(self) -> dict[str, Any]:
         """How much space it takes and is left: `state` is ok, low (a warning) or full (nothing more is written)."""
 
@@ -153,4 +175,4 @@ def open_store(url: str, **options: Any) -> Store:
     return store
 
 
-__all__ = ["STORES", "Batch", "Entry", "Offset", "Pruned", "Reject", "Store", "open_store"]
+__all__ = ["STORES", "Batch", "Entry", "Forgotten", "Offset", "Pruned", "Reject", "Store", "open_store"]

@@ -19,9 +19,10 @@ from headwater.facts.contents import digest_of, text
 from headwater.facts.fold import Tables, fold
 from headwater.facts.tables import Row, Type
 from headwater.naming import DEFAULT_RULES, Aliases, scrub
-from headwater.store import Batch, Entry, Offset, Pruned
+from headwater.store import Batch, Entry, Forgotten, Offset, Pruned
 from headwater.store._driver import Cursor, bulk, cursor_of
 from headwater.store._dump import dump
+from headwater.store._forget import Forgetting
 from headwater.store._identities import Identities, link, relink
 from headwater.store._reader import Reader
 from headwater.store._retain import Progress, Prune
@@ -252,6 +253,26 @@ class SqlStore:
         """Let go what is older than `before`, in small transactions; the catalogue stays."""
         work = Prune(self, before, frozenset(kinds), derive, progress or _unseen)
         return work.estimate() if dry_run else work.run()
+
+    def forget(
+        self,
+        kind: str,
+        names: Sequence[str],
+        derive: Callable[[str, bytes], Iterable[Row]],
+        *,
+        by: str = "",
+        named: bool = True,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Forgotten:
+        """Take a node out of tables and log for good; who did so stays in the log."""
+        work = Forgetting(self, kind, names, derive, progress or _unseen)
+        return work.estimate() if dry_run else work.run(by, named=named)
+
+    def merge(self, connection: Connection, tables: Tables, runs: Iterable[int] = ()) -> None:
+        """Merge rows inside a transaction, and settle the versions of these runs too, for work of the store's own."""
+        self._merge(connection, cursor_of(connection), tables)
+        settle_versions(cursor_of(connection), list(runs), self._ids.names)
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """A transaction that writes, for work of the store's own."""
