@@ -132,6 +132,18 @@ def restore(store: Store, entries: Iterable[Entry], progress: Callable[[int], No
     return new
 
 
+def missing(store: Store, source: Store, progress: Callable[[int], None] | None = None) -> int:
+    """How many entries of the log of `source` the store does not hold."""
+    lacking = done = 0
+    entries = iter(source.log())
+    while part := [entry.digest for _, entry in islice(entries, 2_000)]:
+        lacking += len(store.unknown(part))
+        done += len(part)
+        if progress is not None:
+            progress(done)
+    return lacking
+
+
 def read_entry(raw: bytes) -> Entry:
     """One line of an exported log -> the entry it was."""
     if base.is_base(raw):
@@ -205,7 +217,13 @@ def age(text: str, what: str = "age") -> int | None:
 def retain(
     store: Store, retention: Retention, now: int, progress: Callable[[str, int, int], None] | None = None
 ) -> Pruned:
-    """Let go what the settings no longer keep: what a server does every few hours."""
+    """Let go what the settings no longer keep: what a server does every few hours.
+
+    A clock that has jumped ahead must not empty the store: it is believed up to a day after the newest event.
+    """
+    with store.read() as reader:
+        span = reader.span()
+    now = min(now, (span[1] if span else 0) + _UNITS["d"])
     done = [
         store.prune(before, kinds, rows_of, progress=progress) for before, kinds in retention.due(now).items()
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 import time
 from dataclasses import asdict
@@ -74,3 +75,63 @@ def run_prune(
         return
     told = ", ".join(f"{count:,} {name}" for name, count in total.items() if count)
     typer.echo(f"{'would go' if dry_run else 'gone'}: {told or 'nothing'}")
+
+
+def run_forget(
+    node: Annotated[
+        str, typer.Argument(metavar="NODE", help="A dataset or job as `headwater show` takes it, or run:ID.")
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would go.")] = False,
+    by: Annotated[str, typer.Option("--by", help="Who does so, for the audit trail.  [default: you]")] = "",
+    unnamed: Annotated[
+        bool, typer.Option("--unnamed", help="Keep only a digest of its name in the audit trail.")
+    ] = False,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a dataset, job or run out of the store for good: tables, log and all that mentions it.
+
+    An event that names it later makes it anew. Other things that the same events told stay.
+
+    \b
+    Examples:
+      headwater store forget run:3f5e83fa-3480-44ff-99c5-ff943904e5e8
+      headwater store forget postgres://db:5432/shop.public.customers --dry-run
+    """
+    from headwater.event import run_uuid
+    from headwater.facts import ref
+    from headwater.ingest import rows_of
+    from headwater.query.nodes import resolve
+
+    opened = open_configured(config.load({"store": store}))
+    try:
+        if node.startswith("run:"):
+            kind, names = "run", [run_uuid(node.removeprefix("run:"))]
+        else:
+            with opened.read() as reader:
+                found = resolve(reader, node)
+                kind = found.kind
+                if kind == "dataset":
+                    names = [ref(*each[1:]) for each in reader.names_of(found.number)]
+                else:
+                    row = reader.nodes("job", [found.number])[found.number]
+                    names = [ref(row["namespace"], row["name"])]
+        with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+            task = bar.add_task("reading the log", total=None)
+            done = opened.forget(
+                kind,
+                names,
+                rows_of,
+                by=by or getpass.getuser(),
+                named=not unnamed,
+                dry_run=dry_run,
+                progress=lambda phase, at, of: bar.update(task, completed=at, total=of),
+            )
+    finally:
+        opened.close()
+    shown = [name.replace("\n", "/") for name in names]
+    if as_json:
+        print_json({"dry_run": dry_run, "kind": kind, "names": shown, **asdict(done)})
+        return
+    told = f"{kind} {', '.join(shown)}: {done.runs:,} runs, {done.entries:,} entries of the log told anew without it"
+    typer.echo(f"{'would go' if dry_run else 'gone'}: {told}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -12,17 +13,18 @@ from rich.progress import Progress
 
 from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
-from headwater.cli._prune import run_prune
+from headwater.cli._prune import run_forget, run_prune
 from headwater.errors import ConfigError, StoreError
 from headwater.query.status import status
 from headwater.store import Store, open_store
 
 app = typer.Typer(help="Look after the store.", no_args_is_help=True, rich_markup_mode=None)
+app.command("prune")(run_prune)
+app.command("forget")(run_forget)
 
 
 def register(parent: typer.Typer) -> None:
     """Add the commands."""
-    app.command("prune")(run_prune)
     parent.add_typer(app, name="store")
 
 
@@ -143,25 +145,31 @@ def run_copy(
 ) -> None:
     """Copy the raw log into another store, which derives everything from it anew.
 
+    What is there already is passed over, so a copy that was interrupted is finished by the same command; at the end
+    every entry is looked for in the new store.
+
     \b
     Examples:
       headwater store copy sqlite:///new.db --store sqlite:///old.db
+      headwater store copy postgresql://lineage@db/lineage --store sqlite:///old.db
     """
-    from headwater.ingest import restore
+    from headwater.ingest import missing, restore
 
     settings = config.load({"store": store})
     if settings.store == target:
         raise ConfigError("a store cannot be copied into itself")
-    source, into = open_configured(settings), open_store(target)
-    total = source.counts()["log"]
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("copying", total=total)
-        new = restore(
-            into, (entry for _, entry in source.log()), lambda count: bar.update(task, completed=count)
-        )
-    source.close()
-    into.close()
-    typer.echo(f"{total:,} events, {new:,} of them new to {into.url}")
+    with closing(open_configured(settings)) as source, closing(open_store(target)) as into:
+        total = source.counts()["log"]
+        with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+            task = bar.add_task("copying", total=total)
+            new = restore(
+                into, (entry for _, entry in source.log()), lambda count: bar.update(task, completed=count)
+            )
+            task = bar.add_task("checking", total=total)
+            lacking = missing(into, source, lambda count: bar.update(task, completed=count))
+        if lacking:
+            raise StoreError(f"{lacking:,} entries did not arrive in {into.url}: copy again")
+        typer.echo(f"{total:,} events, {new:,} of them new to {into.url}; every one is there")
 
 
 @app.command("backup")

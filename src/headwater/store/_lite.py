@@ -106,4 +106,6 @@ def told(url: str, fault: Exception) -> StoreError:
         return StoreError(f"store {scrub(url)}: {cause} ({held})", retryable=True, cause="locked")
     if "disk is full" in cause:
         return StoreError(f"store {scrub(url)}: {cause}: free some space", retryable=True, cause="full")
+    if "disk I/O error" in cause:  # a quota, a disk that went away: whoever sent it keeps it
+        return StoreError(f"store {scrub(url)}: {cause}: look at its disk", retryable=True, cause="io")
     return StoreError(f"store {scrub(url)}: {cause}")
