@@ -38,7 +38,15 @@ ROOT_IMPORTS = {"errors", "event", "emitter"}
 """What the root package may take its public names from."""
 
 FLOWS: dict[str, tuple[str, ...]] = {
-    "facts": ("tables flows", "contents canonical", "derive", "commands versions", "fold"),
+    "facts": (
+        "tables flows",
+        "contents canonical",
+        "derive",
+        "commands versions",
+        "fold",
+        "remains",
+        "oblivion",
+    ),
     "query": ("nodes", "lineage search show status"),
     "pipeline": (
         "session steps",
@@ -48,7 +56,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "reading flow",
         "upkeep rebuild",
     ),
-    "serve": ("intake bodies metrics", "faults lineage native health", "app"),
+    "serve": ("intake bodies metrics consume", "faults lineage native health", "app"),
     "capture.spark": (
         "deps sqltext names agents settings extension",
         "expressions relation trimming",

@@ -42,6 +42,8 @@ COMMANDS = {
     "headwater airflow": "--version",
     "headwater airflow check": "--transport --json",
     "headwater store": "",
+    "headwater store prune": "--older-than --kind --dry-run --store --json",
+    "headwater store forget": "NODE --dry-run --by --unnamed --store --json",
     "headwater store status": "--store --json",
     "headwater store migrate": "--store",
     "headwater store check": "--store --json",

@@ -12,7 +12,7 @@ from itertools import islice
 
 from headwater.errors import ConfigError, EventError
 from headwater.event import Event, Limits, parse
-from headwater.facts import Command, Row, Tables, base, derive, derive_command, fold
+from headwater.facts import Command, Row, Tables, derive, derive_command, fold, remains
 from headwater.facts.commands import digest_command, encode_command, parse_command
 from headwater.facts.contents import digest_of
 from headwater.guard import guard
@@ -146,9 +146,9 @@ def missing(store: Store, source: Store, progress: Callable[[int], None] | None 
 
 def read_entry(raw: bytes) -> Entry:
     """One line of an exported log -> the entry it was."""
-    if base.is_base(raw):
-        base.derive_base(raw)
-        return Entry(digest_of(raw), base.KIND, 0, raw)
+    if remains.is_base(raw):
+        remains.derive_base(raw)
+        return Entry(digest_of(raw), remains.KIND, 0, raw)
     if b'"command"' in raw:
         try:
             said = parse_command(raw)
@@ -233,8 +233,8 @@ def retain(
 
 def rows_of(kind: str, raw: bytes) -> list[Row]:
     """One entry of the raw log -> its rows."""
-    if kind == base.KIND:
-        return base.derive_base(raw)
+    if kind == remains.KIND:
+        return remains.derive_base(raw)
     return derive_command(parse_command(raw)) if kind == "command" else derive(parse(raw, _NO_LIMITS))
 
 

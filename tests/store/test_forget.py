@@ -25,7 +25,9 @@ KINDS = {"dataset": Type.DATASET, "job": Type.JOB, "run": Type.RUN}
 def named_in(value: Any, kind: str, names: set[str]) -> bool:
     """Whether any object in a document is one of these."""
     if isinstance(value, list):
-        pairs = len(value) == 7 and kind == "dataset" and value[1] in names  # a relation of columns
+        pairs = (
+            len(value) == 7 and kind == "dataset" and isinstance(value[1], str) and value[1] in names
+        )  # a relation of columns
         return pairs or any(named_in(each, kind, names) for each in value)
     if not isinstance(value, dict):
         return False

@@ -5,6 +5,8 @@ derive     an event -> its rows, pure
 commands   a write that is no event (a tag, a soft delete, an alias rule) -> its rows
 fold       rows -> tables in memory: an engine of its own, and the combiner in front of the others
 versions   a run's inputs and outputs -> the job version it shows
+remains    what old events told -> one entry in their place, when they are no longer kept
+oblivion   rows, and nodes to forget -> the rows without them and without what mentions them
 canonical  symlinks and alias rules -> one identity per dataset
 """
 

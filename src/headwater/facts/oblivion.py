@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from headwater.event import run_uuid
-from headwater.facts.base import Gone, without
 from headwater.facts.contents import digest_of
+from headwater.facts.remains import Gone, without
 from headwater.facts.tables import Row, ref
 
 _FACETS = ("run_facets", "job_facets", "dataset_facets", "io_facets")

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from headwater.errors import EventError
 from headwater.event import Event, Limits, parse
-from headwater.facts import Command, Row, Tables, base, derive_command
+from headwater.facts import Command, Row, Tables, derive_command, remains
 from headwater.facts import derive as derive_event
 from headwater.facts import fold as fold_rows
 from headwater.facts.commands import digest_command, parse_command
@@ -153,7 +153,7 @@ def decode(limits: Limits = Limits()) -> Step:  # noqa: B008 - frozen
             try:
                 if fault:
                     raise EventError("", fault)
-                if kind == base.KIND:
+                if kind == remains.KIND:
                     yield Decoded(source, position, value, kind, digest_of(value), 0)
                     continue
                 if kind == "command":
@@ -221,8 +221,8 @@ _derive = guard("understanding an event")(derive_event)
 
 
 def _rows(each: Decoded, limits: Limits) -> list[Row] | None:
-    if each.kind == base.KIND:
-        return base.derive_base(each.raw)
+    if each.kind == remains.KIND:
+        return remains.derive_base(each.raw)
     if each.kind == "command":
         said = each.known if each.known is not None else parse_command(each.raw)
         return derive_command(said)  # type: ignore[arg-type]  # the kind says that it is one

@@ -1,6 +1,6 @@
 """store._forget: a dataset, job or run -> gone from tables and log for good; who did it stays.
 
-Entries of the log that name it are replaced by what else they told (`facts.base`), in small transactions. The tables
+Entries of the log that name it are replaced by what else they told (`facts.remains`), in small transactions. The tables
 follow in one, with the entries that came meanwhile. An interrupted one is finished by the same command.
 """
 
@@ -14,11 +14,11 @@ from typing import Any, Protocol
 from sqlalchemy import Connection
 
 from headwater.errors import NotFound
-from headwater.facts.base import Gone, needed
 from headwater.facts.commands import Forget, encode_command, spend
 from headwater.facts.contents import digest_of
 from headwater.facts.fold import Tables, fold
 from headwater.facts.oblivion import Oblivion, narrowed
+from headwater.facts.remains import Gone, needed
 from headwater.facts.tables import REFERENCES, TABLES, Row, Rule, Type
 from headwater.store import Forgotten
 from headwater.store._driver import Cursor, among, cursor_of, listed

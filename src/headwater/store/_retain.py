@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
-from headwater.facts.base import KIND, Gone, encode_base, fold_bases, needed, touches, without
 from headwater.facts.commands import spend
 from headwater.facts.contents import digest_of
 from headwater.facts.fold import Tables, fold
+from headwater.facts.remains import KIND, Gone, encode_base, fold_bases, needed, touches, without
 from headwater.facts.tables import Row, ref
 from headwater.store import Pruned
 from headwater.store._driver import Cursor, among, bulk, cursor_of, listed

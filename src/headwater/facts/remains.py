@@ -1,4 +1,4 @@
-"""facts.base: what events told that are no longer kept -> one entry of the raw log that tells it in their place.
+"""facts.remains: what events told that are no longer kept -> one entry of the raw log that tells it in their place.
 
 Rows merge in any order and any split, so the rows of many events, folded, say the same as those events did. An entry
 of kind `base` holds such rows: old events go, what they told of the catalogue stays, and a replay gives it back. What
