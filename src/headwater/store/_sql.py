@@ -184,11 +184,12 @@ class SqlStore:
         new = self._ids.number(cursor, tables)
         known = self._ids.known
         self._ahead(cursor, self._ids.last_run)
-        for name, rows in tables.items():
-            if name == "contents":
-                rows = self._ids.unseen(rows)
-            if rows:
-                cursor.insert(UPSERT[name], ENCODE[name](rows, known))
+        with cursor.together():
+            for name, rows in tables.items():
+                if name == "contents":
+                    rows = self._ids.unseen(rows)
+                if rows:
+                    cursor.insert(UPSERT[name], ENCODE[name](rows, known))
         if tables.get("aliases"):
             self._renew(connection)
             relink(connection, self._ids, self._aliases)
