@@ -162,7 +162,7 @@ def test_postgres_may_be_killed_while_the_server_goes_on(
             _until(lambda begun=begun: len(accepted) > begun + 20)  # type: ignore[misc]
             time.sleep(dice.uniform(0, 0.3))
             database.kill()
-            assert client.get("/ready").status_code == 503
+            _until(lambda: client.get("/ready").status_code == 503)
             assert client.get("/health").is_success, "the server itself lives"
             running.close()
             running.enter_context(database.running())

@@ -73,7 +73,7 @@ class Tally:
 
 
 class _RoomCollector(Collector):
-    """How much space the store takes, and what is left."""
+    """Whether the store has room for more."""
 
     def __init__(self, room: Callable[[], Mapping[str, Any]]) -> None:
         self._room = room
@@ -88,16 +88,12 @@ class _RoomCollector(Collector):
             room: Mapping[str, Any] = self._room()
         except StoreError:
             room = {"state": "unknown"}
-        sizes = GaugeMetricFamily("headwater_store_bytes", "Space of the store, in bytes.", labels=["kind"])
-        for kind in ("used", "free", "limit"):
-            if room.get(f"{kind}_bytes") is not None:
-                sizes.add_metric([kind], room[f"{kind}_bytes"])
         state = GaugeMetricFamily(
             "headwater_store_room", "1 for the state that the store's space is in.", labels=["state"]
         )
         for word in ("ok", "low", "full", "unknown"):
             state.add_metric([word], int(room["state"] == word))
-        yield from (sizes, state)
+        yield state
 
 
 @get("/metrics", sync_to_thread=True, include_in_schema=False)

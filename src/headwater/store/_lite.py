@@ -14,8 +14,8 @@ from headwater.errors import StoreError
 from headwater.facts.tables import Row
 from headwater.naming import scrub
 from headwater.store._driver import cursor_of
-from headwater.store._room import Thresholds
 from headwater.store._schema import FOLDED
+from headwater.store._space import Thresholds
 from headwater.store._sql import SqlStore
 
 

@@ -15,11 +15,12 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
+from headwater.errors import StoreError
 from headwater.facts.commands import spend
 from headwater.facts.contents import digest_of
 from headwater.facts.fold import Tables, fold
 from headwater.facts.remains import KIND, Gone, encode_base, fold_bases, needed, touches, without
-from headwater.facts.tables import Row, ref
+from headwater.facts.tables import TABLES, Row, Type, ref
 from headwater.store import Pruned
 from headwater.store._driver import Cursor, among, bulk, cursor_of, listed
 from headwater.store._schema import log
@@ -28,15 +29,14 @@ from headwater.store._upsert import pack, unpack
 Derive = Callable[[str, bytes], Iterable[Row]]
 Progress = Callable[[str, int, int], None]
 _LOGGED = bulk(log, ("digest", "kind", "time", "received_at", "body"), "ON CONFLICT (digest) DO NOTHING")
-_EVENTS = 500
+_EVENTS = 500  # entries that are told anew in one transaction
 _SUPERSEDED = {"dataset_facets": ("dataset", "name", "body"), "job_facets": ("job", "name", "body")}
-_DIGESTS = (
-    *((table, "body") for table in ("run_facets", "job_facets", "dataset_facets", "io_facets")),
-    *((table, "schema") for table in ("schemas", "inputs", "outputs")),
-    ("outputs", "columns"),
-    ("column_edges", "fingerprint"),
-    ("column_sources", "fingerprint"),
-)
+_DIGESTS = [
+    (name, column)
+    for name, table in TABLES.items()
+    for column, kind in {**table.key, **{c: spec.type for c, spec in table.columns.items()}}.items()
+    if kind is Type.DIGEST and name != "contents"
+]
 """Where contents are referred to."""
 
 
@@ -170,21 +170,21 @@ class Prune:
             ((end,),) = cursor.fetchall()
         after = done = seen = 0
         while True:
-            with self.ground.transaction() as connection:
+            with self.ground.moment() as connection:
                 cursor = cursor_of(connection)
                 cursor.execute(
                     f"SELECT id, kind, time, body FROM log WHERE id > ? AND id <= ? AND {where} ORDER BY id LIMIT ?",
                     (after, end, self.before, _EVENTS),
                 )
-                rows = cursor.fetchall()
-                if not rows:
-                    return done
-                after, seen = rows[-1][0], seen + len(rows)
-                done += self._rewrite(cursor, rows)
+                entries = cursor.fetchall()
+            if not entries:
+                return done
+            after, seen = entries[-1][0], seen + len(entries)
+            done += self._rewrite(entries)
             self.progress("events", seen, total)
 
-    def _rewrite(self, cursor: Cursor, entries: Sequence[Any]) -> int:
-        """Take entries out of the log, and leave what they told and is kept."""
+    def _rewrite(self, entries: Sequence[Any]) -> int:
+        """Take entries out of the log, and leave what they told and is kept; made ready while others write."""
         tables: Tables = fold(())
         leave: list[int] = []
         last = 0
@@ -204,8 +204,16 @@ class Prune:
             leave.append(number)
             last = max(last, time)
         if leave:
-            cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(leave),))
-            append_bases(cursor, needed(tables), last, spent)
+            made = [*bases(needed(tables), last), *spent]
+            with self.ground.transaction() as connection:
+                cursor = cursor_of(connection)
+                cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(leave),))
+                if cursor.rowcount != len(leave):
+                    raise StoreError(
+                        "another prune of this store is under way: try again later", retryable=True
+                    )
+                if made:
+                    cursor.insert(_LOGGED, made)
         return len(leave) - len(spent)
 
     def _merge_bases(self) -> None:
@@ -220,8 +228,9 @@ class Prune:
         rows = [(name, key, row) for name, table in folded.items() for key, row in table.items()]
         gone = self._gone(rows)
         left = fold(row for row in without(rows, gone) if (row[0], row[1]) not in self._facets)
-        made = list(encode_base(needed(left)))
-        if [unpack(row[2]) for row in found] == made:
+        time = max(row[1] for row in found)
+        made = bases(needed(left), time)
+        if [row[2] for row in found] == [each[-1] for each in made]:
             return
         with self.ground.transaction() as connection:
             cursor = cursor_of(connection)
@@ -229,7 +238,8 @@ class Prune:
             cursor.execute(f"SELECT count(*) FROM log WHERE id IN {among()}", (listed(numbers),))
             if cursor.fetchall()[0][0] == len(numbers):  # else another prune is at it, and has merged them
                 cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(numbers),))
-                append_bases(cursor, needed(left), max(row[1] for row in found))
+                if made:
+                    cursor.insert(_LOGGED, made)
 
     # ---- facets, contents, rejects -------------------------------------------------------------------------
 
@@ -273,9 +283,14 @@ class Prune:
 
 def append_bases(cursor: Cursor, tables: Tables, time: int, more: Sequence[tuple[Any, ...]] = ()) -> None:
     """Put folded rows into the log, and whatever else is to stand there."""
-    made = [(digest_of(raw), KIND, time, time, pack(raw)) for raw in encode_base(tables)]
-    if made or more:
-        cursor.insert(_LOGGED, [*made, *more])
+    made = [*bases(tables, time), *more]
+    if made:
+        cursor.insert(_LOGGED, made)
+
+
+def bases(tables: Tables, time: int) -> list[tuple[Any, ...]]:
+    """Folded rows as the log keeps them."""
+    return [(digest_of(raw), KIND, time, time, pack(raw)) for raw in encode_base(tables)]
 
 
 def sweep(ground: Ground, derive: Derive) -> int:

@@ -29,6 +29,14 @@ from headwater.facts.tables import TABLES, Rule, Type
 PARTITIONED = ("inputs", "outputs", "io_facets", "run_facets", "assertions")
 """The tables that are kept by run: partitions of Postgres, so that old runs go at once."""
 
+BY_RUN = [
+    (name, part)
+    for name, table in TABLES.items()
+    for part, kind in table.key.items()
+    if kind is Type.RUN and name != "runs"
+]
+"""Every table that is kept by run, and the column that says so."""
+
 metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s"})
 
 Id = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER is SQLite's row id

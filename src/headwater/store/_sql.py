@@ -26,7 +26,7 @@ from headwater.store._forget import Forgetting
 from headwater.store._identities import Identities, link, relink
 from headwater.store._reader import Reader
 from headwater.store._retain import Progress, Prune
-from headwater.store._schema import FOLDED, PARTITIONED, log, meta, offsets, rejects
+from headwater.store._schema import BY_RUN, FOLDED, log, meta, offsets, rejects
 from headwater.store._settle import settle_versions
 from headwater.store._upsert import ENCODE, UPSERT, pack, unpack
 
@@ -295,7 +295,7 @@ class SqlStore:
         staying = [row[0] for row in cursor.fetchall() if row[0] not in dead]
         for low, high in zip([start - 1, *staying], [*staying, end], strict=True):
             if high - low > 1:
-                for table, column in (*((name, "run") for name in PARTITIONED), ("runs", "id")):
+                for table, column in (*BY_RUN, ("runs", "id")):
                     cursor.execute(f"DELETE FROM {table} WHERE {column} > ? AND {column} < ?", (low, high))
 
     def ranges(self, connection: Connection, before: int) -> list[tuple[int, int]]:

@@ -21,8 +21,8 @@ from headwater.naming import scrub
 from headwater.store import _partitions as partitions
 from headwater.store._driver import Cursor, among, cursor_of, exclude_writers, listed
 from headwater.store._migrate import HEAD, migrate, revision
-from headwater.store._room import Thresholds, size
-from headwater.store._schema import FOLDED
+from headwater.store._schema import BY_RUN, FOLDED, PARTITIONED
+from headwater.store._space import Thresholds, size
 from headwater.store._sql import SqlStore
 
 _GONE = (
@@ -241,6 +241,11 @@ class PostgresStore(SqlStore):
                         "SET LOCAL lock_timeout = '1s'"
                     )  # readers must not queue behind us
                     cursor.execute(f"DELETE FROM runs WHERE id IN {among()}", (listed(gone),))
+                    for table, column in BY_RUN:
+                        if table not in PARTITIONED:
+                            cursor.execute(
+                                f"DELETE FROM {table} WHERE {column} IN {among()}", (listed(gone),)
+                            )
                     partitions.settle(cursor, end)
                 return
             except errors.LockNotAvailable:

@@ -12,7 +12,7 @@ from sqlalchemy.pool import QueuePool
 from headwater.errors import ConfigError, StoreError
 from headwater.store._lite import LiteStore, told
 from headwater.store._migrate import HEAD, migrate, revision
-from headwater.store._room import Thresholds
+from headwater.store._space import Thresholds
 
 _SYNCHRONOUS = {"full", "normal", "off"}
 

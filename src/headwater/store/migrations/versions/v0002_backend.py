@@ -11,6 +11,7 @@ _WORDS = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 def upgrade() -> None:
     """Add the tables and indexes of the backend."""
+    _partition()  # first: what follows is made on the whole tables, and so on each partition
     op.create_table(
         "said",
         sa.Column("kind", _WORDS, nullable=False),
@@ -32,7 +33,6 @@ def upgrade() -> None:
         sa.Column("next", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("consumer", "topic", "partition"),
     )
-    _partition()
 
 
 _BY_RUN = ("inputs", "outputs", "io_facets", "run_facets", "assertions")

@@ -1,4 +1,4 @@
-"""store._room: how much space is left, and how much must be -> whether to warn, and whether to take more.
+"""store._space: how much space is left, and how much must be -> whether to warn, and whether to take more.
 
 Writes stop before the disk is full: a database that has no space left can neither be pruned nor, at worst, opened.
 """
