@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from headwater import pipeline
 from headwater.cli.demo import recorded
+from headwater.event import parse
 from headwater.graph import walk
-from headwater.ingest import ingest_all
+from headwater.ingest import ingest_all, rows_of
 from headwater.pipeline._reach import blocks, depths, order, reached
 from headwater.store import open_store
 from serving import serving
@@ -177,20 +178,17 @@ def test_groups_of_runs(spark: Any, tmp_path: Path) -> None:
     assert [found[run_id(i)] for i in range(1, 6)] == [run_id(i) for i in (1, 1, 3, 3, 3)]
 
 
-def test_rebuild_under_a_running_server(spark: Any, tmp_path: Path) -> None:
+def test_rebuild_under_a_running_server(spark: Any, store_url: str, tmp_path: Path) -> None:
     """Tables that were damaged come anew from the log; what is sent meanwhile is in them."""
-    import sqlite3
-
-    url = f"sqlite:///{tmp_path}/x.db"
+    url = store_url
     store = open_store(url)
     lines = list(recorded())
     list(ingest_all(store, lines[:10]))
+    store.prune(parse(lines[5]).time, {"events"}, rows_of)  # what is left of old events comes back too
+    with store._transaction() as damaged:  # type: ignore[attr-defined]
+        damaged.exec_driver_sql("DELETE FROM edges")
+        damaged.exec_driver_sql("UPDATE runs SET state = 'nonsense'")
     store.close()
-    damaged = sqlite3.connect(tmp_path / "x.db")
-    damaged.execute("DELETE FROM edges")
-    damaged.execute("UPDATE runs SET state = 'nonsense'")
-    damaged.commit()
-    damaged.close()
     with serving(url) as server:
         faults: list[Exception] = []
 

@@ -21,6 +21,7 @@ SINKS: plugins.Table = {
     "jsonl": ("headwater.pipeline.sinks.folder:Folder", "pipeline"),
     "delta": ("headwater.pipeline.sinks.lake:Delta", "pipeline"),
     "iceberg": ("headwater.pipeline.sinks.lake:Iceberg", "pipeline"),
+    "postgresql": ("headwater.pipeline.sinks.serving:Serving", "pipeline"),
     "sqlite": ("headwater.pipeline.sinks.serving:Serving", "pipeline"),
 }
 

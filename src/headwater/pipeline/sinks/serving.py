@@ -1,4 +1,4 @@
-"""pipeline.sinks.serving: parts -> sqlite:///store.db, merged by the store's own upserts, a chunk a transaction.
+"""pipeline.sinks.serving: parts -> a store, merged by the store's own upserts, a chunk a transaction.
 
 A chunk holds events with all their rows, so the store is whole after each. Everything merges without regard to
 repeats; only refusals are counted, so those carry a mark of their batch.

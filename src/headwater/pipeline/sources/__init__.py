@@ -22,6 +22,7 @@ SOURCES: plugins.Table = {
     "parquet": ("headwater.pipeline.sources.tables:Events", "pipeline"),
     "delta": ("headwater.pipeline.sources.tables:Events", "pipeline"),
     "iceberg": ("headwater.pipeline.sources.tables:Events", "pipeline"),
+    "postgresql": ("headwater.pipeline.sources.log:Log", "pipeline"),
     "sqlite": ("headwater.pipeline.sources.log:Log", "pipeline"),
     "spool": ("headwater.pipeline.sources.spool:Spool", "pipeline"),
 }
