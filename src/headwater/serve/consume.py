@@ -151,8 +151,22 @@ class Feed:
         known = self._store.offsets(self._consume.group, self._consume.topic)
         ours = {each.partition for each in self._consumer.assignment()}
         for each in offsets:
-            if each.partition in ours:
-                self._consumer.seek(self._place(each.partition, known.get(each.partition, each.start)))
+            if each.partition not in ours:
+                continue
+            place = self._place(each.partition, known.get(each.partition, each.start))
+            _, end = self._consumer.get_watermark_offsets(place, timeout=10, cached=False) or (
+                0,
+                place.offset,
+            )
+            if place.offset > end:
+                _log.error(
+                    "topic %s was made anew: it ends at %d and is read up to %d; give the room `consume` another group",
+                    self._consume.topic,
+                    end,
+                    place.offset,
+                )
+                self._stop.wait(30)
+            self._consumer.seek(place)
 
     def _places(self, offsets: Sequence[Offset]) -> list[TopicPartition]:
         return [self._place(each.partition, each.next) for each in offsets]

@@ -41,9 +41,8 @@ class LiteStore(SqlStore):
         """How much space it takes and is left on its disk."""
         if self._path is None:
             return self._thresholds.judge(0, None, None)
-        used = sum(
-            each.stat().st_size for each in self._path.parent.glob(f"{self._path.name}*") if each.is_file()
-        )
+        parts = [self._path.with_name(self._path.name + more) for more in ("", "-wal", "-shm")]
+        used = sum(part.stat().st_size for part in parts if part.exists())
         disk = shutil.disk_usage(self._path.parent)
         return self._thresholds.judge(used, disk.total, disk.free)
 

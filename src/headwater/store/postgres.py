@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import errors, sql
-from sqlalchemy import URL, Connection, Engine, create_engine, delete, exc, make_url
+from psycopg import errors
+from sqlalchemy import URL, Connection, Engine, create_engine, exc, make_url
 
 from headwater.errors import ConfigError, StoreError
 from headwater.facts.tables import Row
@@ -192,23 +192,35 @@ class PostgresStore(SqlStore):
         return told(self.url, fault)
 
     def adopt(self, file: Path, after: int, derive: Callable[[str, bytes], Iterable[Row]]) -> int:
-        """Take every folded table from a SQLite store of the same log; readers see the old ones until it is done."""
-        source = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
-        with contextlib.closing(source) as made, self._transaction() as connection:
-            driver = connection.connection.cursor()
-            (last,) = made.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()
+        """Take every folded table from a SQLite store of the same log; readers see the old ones until it is done.
+
+        Its rows come into tables of their own first, while others write; then they take the place of the old.
+        """
+        names = {table.name: ", ".join(f'"{column.name}"' for column in table.columns) for table in FOLDED}
+        try:
+            with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as made:
+                (last,) = made.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()
+                with self._writer.begin() as connection:
+                    cursor = connection.connection.cursor()
+                    for table, columns in names.items():
+                        cursor.execute(f"DROP TABLE IF EXISTS made_{table}")
+                        cursor.execute(f"CREATE UNLOGGED TABLE made_{table} (LIKE {table})")
+                        with cursor.copy(f"COPY made_{table} ({columns}) FROM STDIN") as into:
+                            for row in made.execute(f"SELECT {columns} FROM {table}"):
+                                into.write_row(row)
+        except self._faults as fault:
+            raise self._told(fault) from fault
+        except sqlite3.Error as fault:
+            raise StoreError(f"{file} cannot be read: {fault}") from fault
+        with self._transaction() as connection:
             self._upto = 0
-            for table in FOLDED:
-                connection.execute(delete(table))
             self._ahead(cursor_of(connection), last)
-            for table in FOLDED:
-                names = [column.name for column in table.columns]
-                columns = sql.SQL(", ").join(map(sql.Identifier, names))
-                statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table.name), columns)
-                listed = ", ".join(f'"{name}"' for name in names)
-                with driver.copy(statement) as into:
-                    for row in made.execute(f"SELECT {listed} FROM {table.name}"):
-                        into.write_row(row)
+            for table, columns in names.items():
+                connection.exec_driver_sql(f"DELETE FROM {table}")
+                connection.exec_driver_sql(
+                    f"INSERT INTO {table} ({columns}) SELECT {columns} FROM made_{table}"
+                )
+                connection.exec_driver_sql(f"DROP TABLE made_{table}")
             self._renew(connection)
             return sum(self._derive_since(connection, after, derive))
 
