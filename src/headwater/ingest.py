@@ -15,6 +15,7 @@ from headwater.event import Event, Limits, parse
 from headwater.facts import Command, Row, Tables, derive, derive_command, fold
 from headwater.facts.commands import digest_command, encode_command, parse_command
 from headwater.guard import guard
+from headwater.redact import Redaction
 from headwater.store import Batch, Entry, Reject, Store
 
 
@@ -37,8 +38,13 @@ class Outcome:
         )
 
 
-def ingest(store: Store, payloads: Sequence[bytes], limits: Limits = Limits()) -> Outcome:  # noqa: B008 - frozen
-    """Take a batch of encoded events into the store, in one transaction.
+def ingest(
+    store: Store,
+    payloads: Sequence[bytes],
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    redaction: Redaction = Redaction(),  # noqa: B008 - frozen
+) -> Outcome:
+    """Take a batch of encoded events into the store, in one transaction; what `redaction` hides is nowhere in it.
 
     >>> from headwater.store import open_store
     >>> ingest(open_store("memory:"), [b'{"eventTime": "2026-01-01T00:00:00Z"}']).rejected
@@ -48,7 +54,7 @@ def ingest(store: Store, payloads: Sequence[bytes], limits: Limits = Limits()) -
     refused: list[tuple[int, EventError]] = []
     for position, payload in enumerate(payloads):
         try:
-            event = parse(payload, limits)
+            event = read_event(payload, limits, redaction)
         except EventError as fault:
             refused.append((position, fault))
         else:
@@ -67,11 +73,26 @@ def ingest(store: Store, payloads: Sequence[bytes], limits: Limits = Limits()) -
         else:
             fold(rows, tables)
             entries.append(Entry(digest, event.kind, event.time, event.raw))
-    rejects = [Reject(fault.path, fault.reason, bytes(payloads[position])) for position, fault in refused]
+    rejects = [reject(fault, bytes(payloads[position]), redaction) for position, fault in refused]
     stored = store.write(Batch(entries, tables, rejects)) if entries or rejects else 0
     return Outcome(
         len(payloads), stored, len(payloads) - len(refused) - stored, tuple(sorted(refused, key=_position))
     )
+
+
+def read_event(payload: bytes, limits: Limits, redaction: Redaction) -> Event:
+    """An event as it will be kept: checked, and without what must not be."""
+    event = parse(payload, limits)
+    kept = redaction.apply(event.raw)
+    return event if kept == event.raw else parse(kept, _NO_LIMITS)
+
+
+def reject(fault: EventError, raw: bytes, redaction: Redaction) -> Reject:
+    """A refused event as it is kept. Where the rules cannot be applied to it, only its size and the reason are."""
+    try:
+        return Reject(fault.path, fault.reason, redaction.apply(raw))
+    except EventError:
+        return Reject(fault.path, fault.reason, b"")
 
 
 _derive = guard("understanding an event")(derive)
@@ -85,6 +106,7 @@ def ingest_all(
     store: Store,
     payloads: Iterable[bytes],
     limits: Limits = Limits(),  # noqa: B008 - frozen
+    redaction: Redaction = Redaction(),  # noqa: B008 - frozen
     *,
     size: int = 500,
 ) -> Iterable[Outcome]:
@@ -95,10 +117,10 @@ def ingest_all(
         batch.append(payload)
         weight += len(payload)
         if len(batch) >= size or weight > 16 << 20:
-            yield ingest(store, batch, limits)
+            yield ingest(store, batch, limits, redaction)
             batch, weight = [], 0
     if batch:
-        yield ingest(store, batch, limits)
+        yield ingest(store, batch, limits, redaction)
 
 
 def command(store: Store, said: Command) -> bool:
