@@ -21,9 +21,9 @@ RANK = {
             "errors",
             "config plugins guard naming",
             "event",
-            "facts capture transport",
+            "facts capture transport redact",
             "graph incidents emitter store",
-            "ingest query deliver",
+            "ingest query deliver keys",
             "pipeline work",
             "serve spark dlt airflow connect",
             "cli",
@@ -39,7 +39,7 @@ ROOT_IMPORTS = {"errors", "event", "emitter"}
 
 FLOWS: dict[str, tuple[str, ...]] = {
     "facts": ("tables flows", "contents canonical", "derive", "commands versions", "fold"),
-    "query": ("nodes", "lineage search show status"),
+    "query": ("nodes", "lineage search show status audit"),
     "pipeline": (
         "session steps",
         "merge gather",
@@ -48,7 +48,12 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "reading flow",
         "upkeep rebuild",
     ),
-    "serve": ("intake bodies metrics", "faults lineage native health", "app"),
+    "serve": (
+        "settings buckets journal oidc wire intake bodies",
+        "metrics auth",
+        "faults lineage native health running",
+        "app",
+    ),
     "capture.spark": (
         "deps sqltext names agents settings extension",
         "expressions relation trimming",

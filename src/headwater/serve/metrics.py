@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from litestar import Response, get
@@ -13,12 +14,16 @@ from prometheus_client import (
     REGISTRY,
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     generate_latest,
 )
 
 from headwater.errors import EventError, TooLarge
 from headwater.ingest import Outcome
+from headwater.serve.intake import Intake
+from headwater.store import Store
+from headwater.store._room import Room, room
 from headwater.transport.spool.metrics import SpoolCollector
 
 REQUESTS = PrometheusConfig(app_name="headwater", prefix="headwater", group_path=True, exclude=["/metrics$"])
@@ -43,6 +48,19 @@ class Tally:
         self._seconds = Histogram(
             "headwater_batch_seconds", "Seconds that one transaction took.", registry=known
         )
+        self._turned_away = Counter(
+            "headwater_requests_refused",
+            "Requests turned away before they were read: no key, a wrong one, a wrong scope, too many of them.",
+            ["reason"],
+            registry=known,
+        )
+        self._waiting = Gauge(
+            "headwater_intake_requests", "Requests that wait to be written.", registry=known
+        )
+        self._bytes = Gauge("headwater_intake_bytes", "Bytes that wait to be written.", registry=known)
+        self._arriving = Gauge("headwater_arriving_bytes", "Bytes of bodies on their way in.", registry=known)
+        self._size = Gauge("headwater_store_bytes", "Bytes that the store takes on its disk.", registry=known)
+        self._room = Gauge("headwater_store_free_bytes", "Bytes left on the store's disk.", registry=known)
         for outcome in ("accepted", "duplicate", "refused"):  # so that they are there from the start
             self._events.labels(outcome)
         if spool is not None:
@@ -58,12 +76,28 @@ class Tally:
         self._batches.observe(outcome.received)
         self._seconds.observe(seconds)
 
+    def turn_away(self, reason: str) -> None:
+        """A request was turned away."""
+        self._turned_away.labels(reason).inc()
+
+    def watch(self, intake: Intake | None, arriving: Callable[[], int], store: Store) -> None:
+        """Tell, when asked, what waits and how much room there is."""
+        self._waiting.set_function(lambda: intake.waiting()[0] if intake else 0)
+        self._bytes.set_function(lambda: intake.waiting()[1] if intake else 0)
+        self._arriving.set_function(arriving)
+        if room(store.url) is None:  # it does not tell
+            self.registry.unregister(self._size)
+            self.registry.unregister(self._room)
+            return
+        self._size.set_function(lambda: (room(store.url) or Room(0, 0)).size)
+        self._room.set_function(lambda: (room(store.url) or Room(0, 0)).free)
+
     def told(self) -> bytes:
         """All of it, and what the process itself tells, in the text format."""
         return generate_latest(REGISTRY) + generate_latest(self.registry)
 
 
-@get("/metrics", sync_to_thread=True, include_in_schema=False)
+@get("/metrics", sync_to_thread=True, include_in_schema=False, scope="read")
 def get_metrics(state: State) -> Response[bytes]:
     """What Prometheus scrapes."""
     return Response(state.tally.told(), headers={"Content-Type": CONTENT_TYPE_LATEST})
