@@ -9,6 +9,7 @@ from typing import Any
 
 import zstandard
 from litestar import Request
+from litestar.concurrency import sync_to_thread
 from litestar.exceptions import ClientException, HTTPException
 
 from headwater.errors import TooLarge
@@ -69,7 +70,11 @@ async def read_body(
             f"the body did not arrive within {seconds:g} seconds", headers={"Connection": "close"}
         ) from None
     try:
-        body = _ENCODINGS[encoding](body, limit + 1)
+        unpack = _ENCODINGS[encoding]
+        if len(body) < _LARGE:
+            body = unpack(body, limit + 1)
+        else:  # that takes a while: others are served meanwhile
+            body = await sync_to_thread(unpack, body, limit + 1)
     except (zlib.error, zstandard.ZstdError, EOFError) as fault:
         raise ClientException(f"the body is not what its Content-Encoding says: {fault}") from None
     if len(body) > limit:
@@ -93,16 +98,18 @@ async def _received(request: Request[Any, Any, Any], limit: int, arriving: Arriv
 
 
 def _inflate(body: bytes, room: int) -> bytes:
-    """Gzip or zlib, whichever it is; gzip may have several members."""
+    """Gzip or zlib, whichever it is; gzip may have several members, but each costs a copy of what follows it."""
     parts: list[bytes] = []
-    while body and room > 0:
+    for _ in range(_MEMBERS):
         unpack = zlib.decompressobj(wbits=47)
         parts.append(unpack.decompress(body, room))
         room -= len(parts[-1])
-        if not unpack.eof and room > 0:
-            raise EOFError("it ends too early")
         body = unpack.unused_data
-    return b"".join(parts)
+        if room <= 0 or (unpack.eof and not body):
+            return b"".join(parts)
+        if not unpack.eof:
+            raise EOFError("it ends too early")
+    raise EOFError(f"it has more than {_MEMBERS} members")
 
 
 def _zstd(body: bytes, room: int) -> bytes:
@@ -116,6 +123,8 @@ def _zstd(body: bytes, room: int) -> bytes:
 
 
 _WINDOW = 1 << 27
+_MEMBERS = 16
+_LARGE = 1 << 16
 
 
 _ENCODINGS: dict[str, Callable[[bytes, int], bytes]] = {
