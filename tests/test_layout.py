@@ -49,7 +49,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "upkeep rebuild",
     ),
     "serve": (
-        "settings buckets journal oidc wire intake bodies",
+        "settings buckets journal oidc wire schemas intake bodies",
         "metrics auth",
         "faults lineage native health running",
         "app",

@@ -4,6 +4,7 @@ settings  the options of room `serve`
 buckets   who asks, and how often -> whether now
 journal   a request -> its correlation id, and a line in the log
 oidc      a bearer token -> who sends it
+schemas   the bodies of requests, as the description of the API tells them
 intake    events of many requests -> one transaction
 bodies    a request -> its body: unpacked, within limits, of a type we read
 metrics   /metrics

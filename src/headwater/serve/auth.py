@@ -16,7 +16,12 @@ from urllib.parse import urlsplit
 from litestar import Litestar
 from litestar.concurrency import sync_to_thread
 from litestar.connection import ASGIConnection
-from litestar.exceptions import HTTPException, NotAuthorizedException, PermissionDeniedException
+from litestar.exceptions import (
+    ClientException,
+    HTTPException,
+    NotAuthorizedException,
+    PermissionDeniedException,
+)
 from litestar.handlers import BaseRouteHandler
 
 from headwater import keys
@@ -73,6 +78,10 @@ class Gate:
     async def check(self, connection: Connection, handler: BaseRouteHandler) -> None:
         """Let a request in, or raise what to answer; a guard of the app."""
         wanted = scope_of(handler)
+        if b"%00" in connection.scope["query_string"] or "\0" in connection.scope["path"]:
+            raise ClientException(
+                "the address holds a NUL character: no name has one"
+            )  # nor a database a text
         self._same_site(connection)
         if not self._serving.needs_keys:
             self._limit(f"address {_address(connection)}", self._serving.rate_limit)

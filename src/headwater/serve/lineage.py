@@ -13,9 +13,10 @@ from headwater.event import split
 from headwater.ingest import Outcome
 from headwater.serve.bodies import read_body
 from headwater.serve.journal import call_of
+from headwater.serve.schemas import TakesEvent, TakesEvents
 
 
-@post("/api/v1/lineage", status_code=201, scope="ingest")
+@post("/api/v1/lineage", status_code=201, scope="ingest", operation_class=TakesEvent)
 async def post_event(request: Request[Any, Any, State], state: State) -> Response[bytes]:
     """Take one event; the answer is empty."""
     body = await _body(request, state)
@@ -25,7 +26,12 @@ async def post_event(request: Request[Any, Any, State], state: State) -> Respons
     return Response(b"", status_code=state.serving.lineage_status)
 
 
-@post(["/api/v1/lineage/batch", "/api/v1/lineage/events"], status_code=200, scope="ingest")
+@post(
+    ["/api/v1/lineage/batch", "/api/v1/lineage/events"],
+    status_code=200,
+    scope="ingest",
+    operation_class=TakesEvents,
+)
 async def post_batch(request: Request[Any, Any, State], state: State) -> Response[dict[str, Any]]:
     """Take an array of events; each is accepted or refused by itself."""
     body = await _body(request, state)

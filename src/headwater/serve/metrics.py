@@ -85,12 +85,12 @@ class Tally:
         self._waiting.set_function(lambda: intake.waiting()[0] if intake else 0)
         self._bytes.set_function(lambda: intake.waiting()[1] if intake else 0)
         self._arriving.set_function(arriving)
-        if room(store.url) is None:  # it does not tell
-            self.registry.unregister(self._size)
-            self.registry.unregister(self._room)
-            return
-        self._size.set_function(lambda: (room(store.url) or Room(0, 0)).size)
-        self._room.set_function(lambda: (room(store.url) or Room(0, 0)).free)
+        known = room(store)
+        for gauge, part in ((self._size, 0), (self._room, 1)):
+            if known is None or known[part] is None:
+                self.registry.unregister(gauge)  # the store does not tell
+            else:
+                gauge.set_function(lambda part=part: (room(store) or Room(0, 0))[part] or 0)  # type: ignore[misc]
 
     def told(self) -> bytes:
         """All of it, and what the process itself tells, in the text format."""

@@ -19,6 +19,7 @@ from headwater.query.nodes import iso, moment
 from headwater.serve.auth import who
 from headwater.serve.bodies import read_body
 from headwater.serve.journal import call_of
+from headwater.serve.schemas import TakesEvent
 from headwater.store._room import room
 
 
@@ -36,7 +37,7 @@ def get_audit(
 @get("/hw/v1/server", sync_to_thread=True, scope="read")
 def get_server(request: Request[Any, Any, State], state: State) -> dict[str, Any]:
     """How the server stands, and whom it takes you for."""
-    found = room(state.store.url)
+    found = room(state.store)
     requests, size = state.intake.waiting() if state.intake else (0, 0)
     return {
         "version": headwater.__version__,
@@ -53,7 +54,7 @@ def get_server(request: Request[Any, Any, State], state: State) -> dict[str, Any
     }
 
 
-@post("/hw/v1/check", status_code=200, scope="ingest")
+@post("/hw/v1/check", status_code=200, scope="ingest", operation_class=TakesEvent)
 async def post_check(request: Request[Any, Any, State], state: State) -> dict[str, Any]:
     """Look at one event as if it were sent, and tell what would be kept of it; nothing is stored."""
     serving = state.serving
