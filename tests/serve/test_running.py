@@ -226,7 +226,8 @@ def test_the_doctor_looks_at_clock_and_certificate(tmp_path: Path) -> None:
             self.end_headers()
             self.wfile.write(b'{"service": "headwater", "version": "0.0.1", "reason": "the disk is full"}')
 
-        do_POST = do_GET
+        def do_POST(self) -> None:
+            self.do_GET()
 
         def log_message(self, *_: Any) -> None: ...
 
@@ -354,6 +355,7 @@ def test_a_stopping_server_says_so_and_finishes_what_it_has(tmp_path: Path) -> N
 
 def test_a_body_that_arrives_while_the_server_stops_is_finished(tmp_path: Path) -> None:
     with serving(f"sqlite:///{tmp_path}/x.db") as own:
+        assert httpx.get(f"{own.url}/health", timeout=60).status_code == 200  # it listens sooner than it runs
         ready, go = threading.Event(), threading.Event()
 
         def body() -> Iterator[bytes]:
@@ -487,5 +489,5 @@ def test_a_large_event_costs_a_bounded_many_times_its_size(tmp_path: Path) -> No
         shown = httpx.get(f"{server.url}/hw/v1/show", params={"node": "job:test:large"}, timeout=300)
         assert shown.status_code == 200
     print(f"{used / len(large):.1f} times the event, {again / len(large):.1f} after four")
-    assert used < 12 * len(large)
-    assert again < 14 * len(large)  # nothing of it stays
+    assert used < 8 * len(large)
+    assert again < 10 * len(large)  # nothing of it stays
