@@ -559,10 +559,9 @@ def peak(server: Server) -> int:
 SENTINEL = "s3nt1nel"
 
 
-def test_secrets_are_nowhere_in_what_the_process_writes(tmp_path: Path) -> None:
+def test_secrets_are_nowhere_in_what_the_process_writes(tmp_path: Path, store_url: str) -> None:
     """Sentinels in every place where a secret may stand, then a search through all that came out of the process."""
-    file = tmp_path / "x.db"
-    store = open_store(f"sqlite:///{file}")
+    store = open_store(store_url)
     _, key = keys.create(store, "watched", ["admin"], by="test")
     store.close()
     log = tmp_path / "log"
@@ -570,7 +569,7 @@ def test_secrets_are_nowhere_in_what_the_process_writes(tmp_path: Path) -> None:
         "HEADWATER_SERVE__AUTH": "on",
         "HEADWATER_SERVE__LOG_FORMAT": "json",
         "HEADWATER_LOG_LEVEL": "DEBUG",
-        "HEADWATER_STORE": f"sqlite:///{file}",
+        "HEADWATER_STORE": store_url,
         "HEADWATER_API_KEY": f"{SENTINEL}-setting",
         "HEADWATER_TRANSPORT": f"http://me:{SENTINEL}-transport@localhost:1",
     }
@@ -647,7 +646,9 @@ def test_secrets_are_nowhere_in_what_the_process_writes(tmp_path: Path) -> None:
         assert SENTINEL not in answer.text.replace(f"{SENTINEL}-body", ""), (
             answer.text
         )  # broken JSON is told to its sender
-    store = open_store(f"sqlite:///{file}")
+    for written in (lines, *(answer.text for answer in answers)):
+        assert ":hidden@" not in written  # the password in the url of the Postgres store
+    store = open_store(store_url)
     kept = b"".join(entry.raw for _, entry in store.log())
     store.close()
     assert b'"name":"DB_PASSWORD"' in kept

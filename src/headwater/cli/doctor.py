@@ -19,6 +19,7 @@ from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
 from headwater.cli._checkup import REACHES, Finding, examine_server
 from headwater.errors import HeadwaterError
+from headwater.naming import scrub
 
 
 def register(app: typer.Typer) -> None:
@@ -111,7 +112,9 @@ def _store(settings: config.Settings) -> Finding:
         opened.close()
     except HeadwaterError as fault:
         return Finding("store", "broken", str(fault))
-    return Finding("store", "ok", f"{opened.url}: {counts['log']:,} events, {counts['rejects']:,} refused")
+    return Finding(
+        "store", "ok", f"{scrub(opened.url)}: {counts['log']:,} events, {counts['rejects']:,} refused"
+    )
 
 
 def _spool(settings: config.Settings) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ import typer
 from headwater import config
 from headwater.cli._ask import StoreOption, open_configured
 from headwater.errors import NotInstalled
+from headwater.naming import scrub
 
 
 def register(app: typer.Typer) -> None:
@@ -65,8 +66,10 @@ def serve(
         check_keys(opened, serving, oidc)
         sock = listen(serving)
         address = f"http://{serving.host}:{sock.getsockname()[1]}{serving.base_path}"
-        typer.echo(f"Headwater serves {opened.url} at {address} (Ctrl-C stops it)", err=True)
+        typer.echo(f"Headwater serves {scrub(opened.url)} at {address} (Ctrl-C stops it)", err=True)
         typer.echo(f"Send events with: OPENLINEAGE_URL={address}", err=True)
+        if not serving.needs_keys and not serving.local:
+            typer.echo("Everyone who can reach it may read and write: nobody is asked for a key", err=True)
         run_server(
             opened, serving, limits, listening=sock, spool=settings.spool, redaction=redaction, oidc=oidc
         )

@@ -13,6 +13,7 @@ from rich.progress import Progress
 from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
 from headwater.errors import ConfigError, StoreError
+from headwater.naming import scrub
 from headwater.query.status import status
 from headwater.store import Store, open_store
 
@@ -63,7 +64,7 @@ def run_migrate(store: StoreOption = None) -> None:
     if not settings.store.startswith("memory:"):  # what keeps others from migrating is no hindrance here
         options["migrate_on_open"] = True
     opened = open_store(settings.store, **options)
-    typer.echo(f"{opened.url} is at this version's format")
+    typer.echo(f"{scrub(opened.url)} is at this version's format")
     opened.close()
 
 
@@ -159,7 +160,7 @@ def run_copy(
         )
     source.close()
     into.close()
-    typer.echo(f"{total:,} events, {new:,} of them new to {into.url}")
+    typer.echo(f"{total:,} events, {new:,} of them new to {scrub(into.url)}")
 
 
 @app.command("backup")
@@ -187,7 +188,7 @@ def run_backup(
         if opened.url.startswith("postgresql")
         else f"--store sqlite:///{file}"
     )
-    typer.echo(f"{opened.url} is backed up in {file}; open it with {back}")
+    typer.echo(f"{scrub(opened.url)} is backed up in {file}; open it with {back}")
 
 
 @app.command("export")
