@@ -160,11 +160,13 @@ def test_python_in_the_docs_runs(name: str, code: str, tmp_path: Path) -> None:
     run([sys.executable, "-c", code], tmp_path)
 
 
-@pytest.mark.parametrize("file", ["settings.md"])
-def test_the_example_of_settings_can_be_used(file: str, tmp_path: Path) -> None:
-    (example,) = (code for _, language, code in BLOCK.findall(page(file)) if language == "toml")
-    (tmp_path / "headwater.toml").write_text(example)
-    assert config.check_file(tmp_path / "headwater.toml") == []
+@pytest.mark.parametrize("file", ["settings.md", "operating.md"])
+def test_the_examples_of_settings_can_be_used(file: str, tmp_path: Path) -> None:
+    examples = [code for _, language, code in BLOCK.findall(page(file)) if language == "toml"]
+    assert examples
+    for example in examples:
+        (tmp_path / "headwater.toml").write_text(example)
+        assert config.check_file(tmp_path / "headwater.toml") == []
 
 
 def test_commands_that_the_docs_show_exist() -> None:

@@ -25,6 +25,8 @@ COMMANDS = (
     "airflow",
     "store",
     "aliases",
+    "keys",
+    "audit",
     "config",
     "doctor",
     "demo",

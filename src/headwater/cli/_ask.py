@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import os
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Protocol
@@ -39,6 +42,9 @@ class Source(Protocol):
 
     def status(self, **options: Any) -> dict[str, Any]:
         """How much there is."""
+
+    def audit(self, **options: Any) -> list[dict[str, Any]]:
+        """Who changed what by hand."""
 
 
 @contextmanager
@@ -89,6 +95,13 @@ class _Local:
 
         return status(self._store, **options)
 
+    def audit(self, **options: Any) -> list[dict[str, Any]]:
+        from headwater.query.audit import audit
+        from headwater.query.nodes import moment
+
+        since = options.pop("since", None)
+        return audit(self._store, since=moment(since) if since else None, **options)
+
 
 class _Server:
     def __init__(self, url: str, api_key: str | None) -> None:
@@ -125,6 +138,10 @@ class _Server:
         found: dict[str, Any] = self._get("status", **options)
         return found
 
+    def audit(self, **options: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._get("audit", **options)
+        return found
+
 
 def _told(answer: Any) -> HeadwaterError:
     """The server's error as our own, so that a command exits alike wherever it asked."""
@@ -141,6 +158,15 @@ def _told(answer: Any) -> HeadwaterError:
             f"the server answered {answer.status_code}: {detail}", retryable=answer.status_code >= 500
         )
     )
+
+
+def whoami() -> str:
+    """Whom a command is by that was typed here: the user of this machine."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may run under a number that has no name
+        user = str(os.getuid())
+    return f"{user}@{platform.node()}"
 
 
 def print_json(model: Any) -> None:

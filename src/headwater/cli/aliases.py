@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json, whoami
 from headwater.errors import ConfigError, NotFound
 from headwater.facts.commands import SetAlias
 from headwater.naming import AliasRule
@@ -98,7 +98,8 @@ def _say(rule: AliasRule, store: str | None, *, live: bool) -> None:
 
     opened = open_configured(config.load({"store": store}))
     try:
-        command(opened, SetAlias(at=time.time_ns() // 1000, rule=dict(rule.to_dict()), live=live))
+        now = time.time_ns() // 1000
+        command(opened, SetAlias(at=now, by=whoami(), rule=dict(rule.to_dict()), live=live))
     finally:
         opened.close()
 

@@ -15,6 +15,7 @@ from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
 from headwater.cli._prune import run_forget, run_prune
 from headwater.errors import ConfigError, StoreError
+from headwater.naming import scrub
 from headwater.query.status import status
 from headwater.store import Store, open_store
 
@@ -67,7 +68,7 @@ def run_migrate(store: StoreOption = None) -> None:
     if not settings.store.startswith("memory:"):  # what keeps others from migrating is no hindrance here
         options["migrate_on_open"] = True
     opened = open_store(settings.store, **options)
-    typer.echo(f"{opened.url} is at this version's format")
+    typer.echo(f"{scrub(opened.url)} is at this version's format")
     opened.close()
 
 
@@ -197,7 +198,7 @@ def run_backup(
         if opened.url.startswith("postgresql")
         else f"--store sqlite:///{file}"
     )
-    typer.echo(f"{opened.url} is backed up in {file}; open it with {back}")
+    typer.echo(f"{scrub(opened.url)} is backed up in {file}; open it with {back}")
 
 
 @app.command("export")

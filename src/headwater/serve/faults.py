@@ -1,6 +1,7 @@
 """serve.faults: an error -> its status and its body, in the shape of the dialect that was spoken.
 
-Under `/api/v1` errors have Marquez's shape, elsewhere that of RFC 9457 (`application/problem+json`).
+Under `/api/v1` errors have Marquez's shape, elsewhere that of RFC 9457 (`application/problem+json`). Each has the
+correlation id of its request, under which the log tells of it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from headwater.errors import (
     StoreError,
     TooLarge,
 )
+from headwater.guard import guard
 from headwater.serve.intake import Busy
+from headwater.serve.journal import call_of
 
 STATUS: dict[type[HeadwaterError], int] = {
     TooLarge: 413,
@@ -57,10 +60,17 @@ def answer_http(request: Request[Any, Any, Any], fault: HTTPException) -> Respon
     return _answer(request, fault.status_code, fault.detail, more, dict(fault.headers or {}))
 
 
+def answer_unforeseen(request: Request[Any, Any, Any], fault: Exception) -> Response[Any]:
+    """A fault of ours: the log has it, the answer has nothing of it but the id under which the log tells it."""
+    guard.caught(f"answering {request.method} {request.scope.get('path_template') or 'a request'}", fault)
+    return _answer(request, 500, "a fault of the server's own: its log tells more", {}, {})
+
+
 def _answer(
     request: Request[Any, Any, Any], status: int, message: str, more: dict[str, Any], headers: dict[str, str]
 ) -> Response[Any]:
-    path = request.url.path.removeprefix(request.app.state.serving.base_path)
+    path = request.scope["path"].removeprefix(request.app.state.serving.base_path)
+    more["correlation_id"] = call_of(request.scope).id
     if path.startswith("/api/"):
         return Response({"code": status, "message": message, **more}, status_code=status, headers=headers)
     body = {

@@ -2,36 +2,84 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
 from litestar import Request, Response, get
+from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
 
 import headwater
 from headwater.errors import StoreError
+from headwater.store import Store
+
+_SECONDS = 5.0  # a store that takes longer to answer is not ready
+_FRESH = 2.0  # probes of many balancers are answered by one look
 
 
-@get("/health")
+class Probe:
+    """Whether the store can be read and written, by doing so; one look at a time, and a look counts for a while."""
+
+    def __init__(self, store: Store, *, read_only: bool) -> None:
+        self._store, self._read_only = store, read_only
+        self._look: asyncio.Task[str | None] | None = None
+        self._looked = float("-inf")
+        self.stopping = False
+
+    async def fault(self) -> str | None:
+        """What is wrong; None when nothing is."""
+        if self.stopping:
+            return "the server is shutting down"
+        if self._look is None or (self._look.done() and time.monotonic() - self._looked > _FRESH):
+            self._looked = time.monotonic()
+            self._look = asyncio.create_task(sync_to_thread(self._try))
+        try:
+            return await asyncio.wait_for(asyncio.shield(self._look), _SECONDS)
+        except asyncio.TimeoutError:
+            return f"the store did not answer within {_SECONDS:g} seconds"
+
+    def _try(self) -> str | None:
+        try:
+            with self._store.read() as reader:
+                reader.span()
+            if not self._read_only:
+                mark(self._store)
+        except StoreError as fault:
+            return str(fault)
+        return None
+
+
+def mark(store: Store) -> None:
+    """Write something that does no harm: a disk that is full, or a file that may not be written, is found by that."""
+    from sqlalchemy import delete, insert
+
+    from headwater.store._schema import meta
+
+    with store.writing() as connection:
+        connection.execute(delete(meta).where(meta.c.key == "probed at"))
+        connection.execute(insert(meta).values(key="probed at", value=str(time.time_ns())))
+
+
+@get("/health", scope="public")
 async def get_health() -> dict[str, Any]:
     """The process lives."""
     return {"status": "healthy", "service": "headwater", "version": headwater.__version__}
 
 
-@get("/openapi.json", include_in_schema=False)
+@get("/openapi.json", include_in_schema=False, scope="public")
 async def get_openapi(request: Request[Any, Any, State]) -> dict[str, Any]:
     """The description of this API."""
     return request.app.openapi_schema.to_schema()
 
 
-@get("/ready", sync_to_thread=True)
-def get_ready(state: State) -> Response[dict[str, Any]]:
-    """The store answers, and has room for more."""
-    try:
-        with state.store.read() as reader:
-            reader.last_entry()
-        room = state.store.room()
-    except StoreError as fault:
-        return Response({"status": "unavailable", "reason": str(fault)}, status_code=503)
+@get("/ready", scope="public")
+async def get_ready(state: State) -> Response[dict[str, Any]]:
+    """The store can be read and written and has room for more, and the server is not about to stop."""
+    fault = await state.probe.fault()
+    if fault is not None:
+        return Response({"status": "unavailable", "reason": fault}, status_code=503)
+    room = await sync_to_thread(state.store.room)
     if room["state"] == "full" and not state.serving.read_only:
         return Response(
             {"status": "full", "reason": "no space is left for events", "room": room}, status_code=503

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from typing import Any
-from uuid import uuid4
 
 from litestar import Request, Response, post
 from litestar.datastructures import State
@@ -13,9 +12,11 @@ from headwater.errors import EventError
 from headwater.event import split
 from headwater.ingest import Outcome
 from headwater.serve.bodies import read_body
+from headwater.serve.journal import call_of
+from headwater.serve.schemas import TakesEvent, TakesEvents
 
 
-@post("/api/v1/lineage", status_code=201)
+@post("/api/v1/lineage", status_code=201, scope="ingest", operation_class=TakesEvent)
 async def post_event(request: Request[Any, Any, State], state: State) -> Response[bytes]:
     """Take one event; the answer is empty."""
     body = await _body(request, state)
@@ -25,7 +26,12 @@ async def post_event(request: Request[Any, Any, State], state: State) -> Respons
     return Response(b"", status_code=state.serving.lineage_status)
 
 
-@post(["/api/v1/lineage/batch", "/api/v1/lineage/events"], status_code=200)
+@post(
+    ["/api/v1/lineage/batch", "/api/v1/lineage/events"],
+    status_code=200,
+    scope="ingest",
+    operation_class=TakesEvents,
+)
 async def post_batch(request: Request[Any, Any, State], state: State) -> Response[dict[str, Any]]:
     """Take an array of events; each is accepted or refused by itself."""
     body = await _body(request, state)
@@ -53,7 +59,7 @@ async def post_batch(request: Request[Any, Any, State], state: State) -> Respons
         "failed_events": [
             {"index": index, "reason": str(fault), "retriable": False} for index, fault in outcome.rejected
         ],
-        "correlation_id": request.headers.get("x-correlation-id") or str(uuid4()),
+        "correlation_id": call_of(request.scope).id,
         "timestamp": datetime.now(timezone.utc).isoformat().replace("+00:00", "Z"),
     }
     return Response(answer, status_code={"success": 200, "partial_success": 207, "error": 422}[status])
@@ -61,7 +67,8 @@ async def post_batch(request: Request[Any, Any, State], state: State) -> Respons
 
 async def _body(request: Request[Any, Any, State], state: State) -> bytes:
     try:
-        return await read_body(request, state.serving.max_request_bytes)
+        serving = state.serving
+        return await read_body(request, serving.max_request_bytes, serving.request_seconds, state.arriving)
     except EventError as fault:
         await state.intake.refuse(b"", fault)
         raise

@@ -23,7 +23,7 @@ Since = Annotated[
 ]
 
 
-@get("/hw/v1/graph", sync_to_thread=True)
+@get("/hw/v1/graph", sync_to_thread=True, scope="read")
 def get_graph(
     state: State,
     node: NodeName,
@@ -37,13 +37,13 @@ def get_graph(
     return lineage(state.store, node, direction=direction, depth=depth, columns=columns, when=when(at, since))
 
 
-@get("/hw/v1/show", sync_to_thread=True)
+@get("/hw/v1/show", sync_to_thread=True, scope="read")
 def get_show(state: State, node: NodeName, at: At = None) -> dict[str, Any]:
     """All that is known of a dataset, a job or a run."""
     return show(state.store, node, when=when(at))
 
 
-@get("/hw/v1/search", sync_to_thread=True)
+@get("/hw/v1/search", sync_to_thread=True, scope="read")
 def get_search(
     state: State,
     q: Annotated[str, QueryParameter(description="A part of a name or namespace.")],
@@ -55,7 +55,7 @@ def get_search(
     return search(state.store, q, kind=type, namespace=namespace, limit=limit)
 
 
-@get("/hw/v1/status", sync_to_thread=True)
+@get("/hw/v1/status", sync_to_thread=True, scope="read")
 def get_status(state: State, rejects: Annotated[int, QueryParameter(ge=0, le=1000)] = 0) -> dict[str, Any]:
     """How much the store holds, and what was refused."""
     return status(state.store, rejects=rejects)

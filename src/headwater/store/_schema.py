@@ -125,6 +125,35 @@ offsets = Table(
     Column("next", BigInteger(), nullable=False),
 )
 
+# Who may call the server. They stand outside the log: a copy of the log gives nobody access.
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Words, primary_key=True),
+    Column("name", Words, nullable=False),
+    Column("digest", LargeBinary(), nullable=False),
+    Column("scopes", Words, nullable=False),
+    Column("rate", BigInteger()),
+    Column("created_at", BigInteger(), nullable=False),
+    Column("created_by", Words, nullable=False),
+    Column("expires_at", BigInteger()),
+    Column("revoked_at", BigInteger()),
+    Column("used_at", BigInteger()),
+)
+Index("ix_api_keys_name", api_keys.c.name)
+key_audit = Table(
+    "key_audit",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("at", BigInteger(), nullable=False),
+    Column("by", Words, nullable=False),
+    Column("what", Words, nullable=False),
+    Column("key_id", Words, nullable=False),
+    Column("name", Words, nullable=False),
+    Column("detail", Words, nullable=False),
+)
+Index("ix_key_audit_at", key_audit.c.at)
+
 _runs, _datasets = TABLE["runs"], TABLE["datasets"]
 # As of a time, a job's edges are those of the last run before it that showed a version: one look-up here.
 _shows: Any = {"sqlite_where": _runs.c.io.is_not(None), "postgresql_where": _runs.c.io.is_not(None)}

@@ -6,6 +6,7 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
+_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _WORDS = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
@@ -33,6 +34,38 @@ def upgrade() -> None:
         sa.Column("next", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("consumer", "topic", "partition"),
     )
+    _keys()
+
+
+def _keys() -> None:
+    """Who may call the server, and what was done to their keys."""
+    op.create_table(
+        "api_keys",
+        sa.Column("id", _WORDS, nullable=False),
+        sa.Column("name", _WORDS, nullable=False),
+        sa.Column("digest", sa.LargeBinary(), nullable=False),
+        sa.Column("scopes", _WORDS, nullable=False),
+        sa.Column("rate", sa.BigInteger(), nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("created_by", _WORDS, nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=True),
+        sa.Column("revoked_at", sa.BigInteger(), nullable=True),
+        sa.Column("used_at", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_api_keys_name", "api_keys", ["name"])
+    op.create_table(
+        "key_audit",
+        sa.Column("id", _ID, nullable=False, autoincrement=True),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("by", _WORDS, nullable=False),
+        sa.Column("what", _WORDS, nullable=False),
+        sa.Column("key_id", _WORDS, nullable=False),
+        sa.Column("name", _WORDS, nullable=False),
+        sa.Column("detail", _WORDS, nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_key_audit_at", "key_audit", ["at"])
 
 
 _BY_RUN = ("inputs", "outputs", "io_facets", "run_facets", "assertions")
