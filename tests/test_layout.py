@@ -38,8 +38,9 @@ ROOT_IMPORTS = {"errors", "event", "emitter"}
 """What the root package may take its public names from."""
 
 FLOWS: dict[str, tuple[str, ...]] = {
-    "facts": ("tables flows", "contents canonical", "derive", "commands versions", "fold"),
-    "query": ("nodes", "lineage search show status"),
+    "facts": ("tables flows", "contents canonical", "derive", "definitions", "commands versions", "fold"),
+    "query": ("nodes", "lineage search show status marquez"),
+    "query.marquez": ("nodes runs", "datasets", "jobs", "lists events stats lineage columns upstream"),
     "pipeline": (
         "session steps",
         "merge gather",
@@ -48,7 +49,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "reading flow",
         "upkeep rebuild",
     ),
-    "serve": ("intake bodies metrics", "faults lineage native health", "app"),
+    "serve": ("intake bodies metrics paths", "faults lineage native health marquez", "app"),
     "capture.spark": (
         "deps sqltext names agents settings extension",
         "expressions relation trimming",

@@ -3,6 +3,8 @@
 intake    events of many requests -> one transaction
 bodies    a request -> its body: unpacked, within limits, of a type we read
 lineage   /api/v1/lineage, /api/v1/lineage/batch
+paths     a path whose parts hold slashes -> those parts
+marquez   /api/v1: the rest of Marquez's API
 native    /hw/v1: graph, show, search, status, rejects
 metrics   /metrics
 health    /health, /ready

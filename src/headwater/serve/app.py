@@ -17,7 +17,7 @@ from litestar.openapi.config import OpenAPIConfig
 import headwater
 from headwater.errors import ConfigError, HeadwaterError, TransportError
 from headwater.event import Limits
-from headwater.serve import faults, health, lineage, metrics, native
+from headwater.serve import faults, health, lineage, marquez, metrics, native, paths
 from headwater.serve.intake import Intake
 from headwater.store import Store
 
@@ -50,8 +50,19 @@ READS = [
     health.get_openapi,
     health.get_ready,
     metrics.get_metrics,
+    *marquez.READS,
 ]
-WRITES = [lineage.post_event, lineage.post_batch]
+WRITES = [lineage.post_event, lineage.post_batch, *marquez.WRITES]
+
+
+class App(Litestar):
+    """The web framework's app, for paths whose parts hold slashes."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""
+        if scope["type"] == "http":
+            paths.keep_slashes(scope)
+        await super().__call__(scope, receive, send)
 
 
 def create_app(
@@ -73,11 +84,11 @@ def create_app(
             if intake is not None:
                 intake.close()
 
-    return Litestar(
+    return App(
         route_handlers=[*READS, *([] if serving.read_only else WRITES)],
         path=serving.base_path or None,
         lifespan=[writing],
-        middleware=[metrics.REQUESTS.middleware],
+        middleware=[metrics.REQUESTS.middleware, paths.decode_parts],
         state=State({"store": store, "serving": serving, "tally": tally}),
         exception_handlers={
             HeadwaterError: faults.answer_fault,

@@ -7,6 +7,8 @@ revision = "0002"
 down_revision = "0001"
 
 _WORDS = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+_TIMES = ("first_seen", "last_seen", "hidden_at", "shown_at")
 
 
 def upgrade() -> None:
@@ -24,3 +26,26 @@ def upgrade() -> None:
     )
     commands = sa.text("kind = 'command'")
     op.create_index("ix_log_commands", "log", ["id"], sqlite_where=commands, postgresql_where=commands)
+    op.create_table(
+        "described",
+        sa.Column("dataset", _ID, nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("schema_at", sa.BigInteger(), nullable=True),
+        sa.Column("schema", sa.LargeBinary(), nullable=True),
+        sa.PrimaryKeyConstraint("dataset", "at"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "named",
+        sa.Column("kind", _WORDS, nullable=False),
+        sa.Column("name", _WORDS, nullable=False),
+        *(sa.Column(each, sa.BigInteger(), nullable=True) for each in _TIMES),
+        sa.PrimaryKeyConstraint("kind", "name"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_outputs_dataset", "outputs", ["dataset", "first_seen"])
+    op.create_index("ix_runs_started_at", "runs", ["started_at"])
+    op.create_index("ix_runs_ended_at", "runs", ["ended_at", "state"])
+    op.create_index("ix_log_kind_time", "log", ["kind", "time"])
+    child = sa.text("parent IS NOT NULL")
+    op.create_index("ix_jobs_parent", "jobs", ["parent"], sqlite_where=child, postgresql_where=child)
