@@ -49,7 +49,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "reading flow",
         "upkeep rebuild",
     ),
-    "serve": ("intake bodies metrics paths", "faults lineage native health marquez", "app"),
+    "serve": ("intake bodies metrics paths strict", "faults lineage native health marquez", "app"),
     "capture.spark": (
         "deps sqltext names agents settings extension",
         "expressions relation trimming",

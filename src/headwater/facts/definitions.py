@@ -154,6 +154,9 @@ class DefineRun(Said, frozen=True, tag="run"):
     nominal_start: int | None = None
     nominal_end: int | None = None
     args: dict[str, str] = msgspec.field(default_factory=dict)
+    inputs: tuple[QualifiedName, ...] = ()
+    outputs: tuple[QualifiedName, ...] = ()
+    """What the job is defined to read and write: the run does so, for all we know."""
 
     def rows(self) -> list[Row]:
         """The run, new, and its arguments."""
@@ -170,6 +173,11 @@ class DefineRun(Said, frozen=True, tag="run"):
             if value is not None:
                 row[column] = (at, value)
         rows: list[Row] = [("runs", (run,), row), ("jobs", (job,), {"first_seen": at})]
+        for table, names in (("inputs", self.inputs), ("outputs", self.outputs)):
+            for namespace, name in names:
+                dataset = ref(namespace, name)
+                rows.append((table, (run, dataset), {"first_seen": at, "last_seen": at}))
+                rows.append(("datasets", (dataset,), {"first_seen": at}))
         return rows + _said("run", run, at, dict(self.args), "args")
 
 

@@ -2,6 +2,7 @@
 
 intake    events of many requests -> one transaction
 bodies    a request -> its body: unpacked, within limits, of a type we read
+strict    an event -> the rule of the spec that it breaks
 lineage   /api/v1/lineage, /api/v1/lineage/batch
 paths     a path whose parts hold slashes -> those parts
 marquez   /api/v1: the rest of Marquez's API

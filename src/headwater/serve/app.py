@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from litestar import Litestar, Request
+from litestar import Litestar, Request, Router
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, MethodNotAllowedException
 from litestar.openapi.config import OpenAPIConfig
@@ -84,8 +84,10 @@ def create_app(
             if intake is not None:
                 intake.close()
 
+    handlers = [*READS, *([] if serving.read_only else WRITES)]
     return App(
-        route_handlers=[*READS, *([] if serving.read_only else WRITES)],
+        # one registration: handlers of one path that are registered one by one are wrapped more than once
+        route_handlers=[Router("/", route_handlers=handlers)],
         path=serving.base_path or None,
         lifespan=[writing],
         middleware=[metrics.REQUESTS.middleware, paths.decode_parts],

@@ -44,8 +44,8 @@ def answer_fault(request: Request[Any, Any, Any], fault: HeadwaterError) -> Resp
 def answer_http(request: Request[Any, Any, Any], fault: HTTPException) -> Response[Any]:
     """An error of the web framework: an unknown path, a wrong parameter."""
     more: dict[str, Any] = {"errors": fault.extra} if fault.extra else {}
-    if fault.extra and _marquez(request):  # its errors are sentences
-        found = fault.extra if isinstance(fault.extra, list) else [fault.extra]
+    if fault.status_code == 400 and _marquez(request):  # its errors are sentences
+        found = fault.extra if isinstance(fault.extra, list) else [fault.extra or fault.detail]
         more = {"errors": [_sentence(each) for each in found]}
     return _answer(request, fault.status_code, fault.detail, more, dict(fault.headers or {}))
 

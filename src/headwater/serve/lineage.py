@@ -13,12 +13,17 @@ from headwater.errors import EventError
 from headwater.event import split
 from headwater.ingest import Outcome
 from headwater.serve.bodies import read_body
+from headwater.serve.strict import broken_rule
 
 
 @post("/api/v1/lineage", status_code=201)
 async def post_event(request: Request[Any, Any, State], state: State) -> Response[bytes]:
     """Take one event; the answer is empty."""
     body = await _body(request, state)
+    fault = broken_rule(body)
+    if fault is not None:
+        await state.intake.refuse(body, fault)
+        raise fault
     outcome = await state.intake.take([body])
     if outcome.rejected:
         raise outcome.rejected[0][1]

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from headwater.facts.definitions import NEW
 from headwater.facts.tables import ref
 from headwater.store._driver import among, cursor_of, listed
 
@@ -26,8 +27,11 @@ _COLUMNS = {"jobs": _JOB, "datasets": _DATASET}
 _TABLES = {"job": "jobs", "dataset": "datasets"}
 _UPDATED = "coalesce(t.last_seen, t.first_seen)"
 _LAST_STATE = (
-    "(SELECT r.state FROM runs AS r WHERE r.job = t.id ORDER BY r.first_seen DESC, r.run_id DESC LIMIT 1)"
+    "(SELECT coalesce(r.state, '3 RUNNING') FROM runs AS r WHERE r.job = t.id AND coalesce(r.state, '') <> '0 NEW'"
+    " ORDER BY r.first_seen DESC, r.run_id DESC LIMIT 1)"
 )
+"""Of the last run that has begun; one of which only its children told has."""
+_RAN = "EXISTS (SELECT 1 FROM runs AS r WHERE r.job = t.id)"
 
 
 class Catalogue:
@@ -53,29 +57,29 @@ class Catalogue:
         namespace: str | None,
         limit: int,
         offset: int,
-        states: Collection[str | None] = (),
+        states: Collection[str] = (),
     ) -> tuple[list[Row], int]:
         """Jobs (the newest first) or datasets (by name) that are not hidden; and how many there are."""
         table = _TABLES[kind]
-        where, values = [VISIBLE], []
+        where = [VISIBLE]
+        values: list[Any] = []
         if kind == "dataset":
             where.append(_WHOLE)
         if namespace is not None:
             where.append("t.namespace = ?")
             values.append(namespace)
         if states:
-            known = [each for each in states if each is not None]
-            marks = ", ".join("?" for _ in known)
-            tests = [f"{_LAST_STATE} IN ({marks})"] if known else []
-            if None in states:  # a run of which only its children told
-                tests.append(
-                    f"(SELECT count(*) FROM runs AS r WHERE r.job = t.id) > 0 AND {_LAST_STATE} IS NULL"
-                )
+            marks = ", ".join("?" for _ in states)
+            tests = [f"{_LAST_STATE} IN ({marks})"]
+            if NEW in states:
+                tests.append(f"{_LAST_STATE} IS NULL AND {_RAN}")
             where.append(f"({' OR '.join(tests)})")
-            values += known
+            values += states
         held = f"FROM {table} AS t WHERE {' AND '.join(where)}"
         total = self.one(f"SELECT count(*) {held}", *values)
-        order = f"{_UPDATED} DESC, t.name, t.namespace" if kind == "job" else "t.name, t.namespace"
+        order = "t.name, t.namespace"
+        if kind == "job":  # those that ran lately first; those that never did, last
+            order = f"CASE WHEN {_RAN} THEN 0 ELSE 1 END, {_UPDATED} DESC, {order}"
         ids = [
             row[0]
             for row in self.rows(
@@ -199,7 +203,7 @@ class Catalogue:
             if kind not in (None, each):
                 continue
             where = [VISIBLE, "lower(t.name) LIKE ? ESCAPE '\\'"]
-            values.append(f"%{_escape(text.lower())}%")
+            values.append(f"%{_pattern(text.lower())}%")
             if each == "dataset":
                 where.append(_WHOLE)
             for test, value in (
@@ -319,15 +323,17 @@ class Catalogue:
                 found.setdefault(owner, {})[field, name] = (at, value)
         return found
 
-    def locations(self, jobs: Collection[int]) -> dict[int, int]:
-        """Each of these jobs -> the child of it that was seen last."""
-        found: dict[int, int] = {}
-        for parent, child in self.rows(
-            f"SELECT parent, id FROM jobs WHERE parent IN {_IDS} ORDER BY last_seen, namespace, name",
-            listed(jobs),
-        ):
-            found[parent] = child
-        return found
+    def child_locations(self, jobs: Collection[int]) -> dict[int, bytes]:
+        """The digest of the last `sourceCodeLocation` facet among the children of each of these jobs."""
+        return {
+            parent: bytes(body)
+            for parent, body in self.rows(
+                "SELECT j.parent, f.body FROM jobs AS j JOIN job_facets AS f"
+                f" ON f.job = j.id AND f.name = 'sourceCodeLocation' WHERE j.parent IN {_IDS}"
+                " ORDER BY f.last_seen, f.body",
+                listed(jobs),
+            )
+        }
 
 
 def refs(rows: Mapping[int, Row] | Sequence[Row]) -> list[str]:
@@ -336,5 +342,6 @@ def refs(rows: Mapping[int, Row] | Sequence[Row]) -> list[str]:
     return [ref(row["namespace"], row["name"]) for row in every]
 
 
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+def _pattern(text: str) -> str:
+    """A text as a pattern: `%` stands for anything, as Marquez has it; `_` is itself, for names are full of it."""
+    return text.replace("\\", "\\\\").replace("_", "\\_")

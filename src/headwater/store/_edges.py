@@ -71,10 +71,10 @@ class Edges:
         seen = self._shown("jobs", {job for job, _ in flows})
         return [Flow(job, leader[dataset]) for job, dataset in flows if job in seen]
 
-    def datasets_of(self, jobs: Collection[int], direction: str) -> list[Flow]:
-        """What these jobs read or write."""
+    def datasets_of(self, jobs: Collection[int], direction: str, *, hidden: bool = False) -> list[Flow]:
+        """What these jobs read or write; with `hidden`, datasets that were hidden too."""
         flows = self._held(_CANDIDATES.format(column="job"), jobs, direction)
-        leader = self._leaders({dataset for _, dataset in flows})
+        leader = self._leaders({dataset for _, dataset in flows}, hidden=hidden)
         return [Flow(job, leader[dataset]) for job, dataset in flows if dataset in leader]
 
     def _members(self, datasets: Collection[int]) -> dict[int, int]:
@@ -85,11 +85,11 @@ class Edges:
         )
         return leader
 
-    def _leaders(self, datasets: Collection[int]) -> dict[int, int]:
-        """Each dataset -> the one that stands for it; those that were hidden are left out."""
+    def _leaders(self, datasets: Collection[int], *, hidden: bool = False) -> dict[int, int]:
+        """Each dataset -> the one that stands for it; those that were hidden are left out, unless asked for."""
         found = self.rows(
             f"SELECT d.id, coalesce(d.canonical, d.id) FROM datasets AS d JOIN datasets AS t"
-            f" ON t.id = coalesce(d.canonical, d.id) WHERE d.id IN {_IDS} AND {_VISIBLE}",
+            f" ON t.id = coalesce(d.canonical, d.id) WHERE d.id IN {_IDS}{'' if hidden else f' AND {_VISIBLE}'}",
             listed(datasets),
         )
         return dict(tuple(row) for row in found)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from headwater.facts.contents import facet_of
+from headwater.facts.definitions import NEW
 from headwater.facts.versions import COMPLETE
 from headwater.store._driver import Cursor, among, cursor_of, listed
 from headwater.store._upsert import unpack
@@ -110,7 +111,7 @@ class History:
         return rows, next(self.rows("SELECT count(*) FROM runs WHERE job = ?", job))[0]
 
     def latest(self, jobs: Collection[int], limit: int) -> dict[int, list[Row]]:
-        """The newest runs of each of these jobs."""
+        """The newest runs of each of these jobs; those that were made by hand and have not begun come last."""
         order = _NEWEST.format("x.", "x.")
         found: dict[int, list[Row]] = {}
         for row in self.rows(
@@ -120,7 +121,7 @@ class History:
         ):
             found.setdefault(row[2], []).append(_row(row))
         for rows in found.values():
-            rows.sort(key=lambda row: (row["first_seen"], row["run_id"]), reverse=True)
+            rows.sort(key=lambda row: (row["state"] != NEW, row["first_seen"], row["run_id"]), reverse=True)
         return found
 
     def io(self, runs: Collection[int]) -> dict[str, list[Io]]:

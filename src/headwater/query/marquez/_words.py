@@ -6,6 +6,8 @@ from functools import lru_cache
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from headwater.facts import ref
+from headwater.facts.definitions import NEW
+from headwater.facts.derive import RANK
 
 _OURS = uuid5(NAMESPACE_URL, "headwater:marquez")
 
@@ -18,6 +20,8 @@ STATES = {
     "FAIL": "FAILED",
     "NEW": "NEW",
 }
+STORED = (NEW, *(f"{rank} {word}" for word, rank in RANK.items()))
+"""Every state as rows keep it."""
 RUN_STATES = ("NEW", "RUNNING", "COMPLETED", "ABORTED", "FAILED")
 
 

@@ -265,12 +265,14 @@ def _versions(reader: Reader, number: int, writes: list[Write]) -> list[dict[str
     runs = history.runs({write.run for write in writes if write.run is not None})
     models = run_models(reader, list(runs.values())).models
     facets: dict[int, Facets] = history.facets_until(heads, {write.until for write in writes})
+    written = history.io_facets(runs)
     latest = history.schemas(heads).get(number)
     schemas = {write: _schema(write, latest) for write in writes}
     bodies = history.contents({digest for digest in schemas.values() if digest is not None})
     found = []
     for write in writes:
         told, digest = facets.get(write.until, {}), schemas[write]
+        own = {} if write.run is None else written.get((write.run, "out", write.dataset), {})
         body = bodies.get(digest) if digest is not None else None
         found.append(
             {
@@ -282,7 +284,7 @@ def _versions(reader: Reader, number: int, writes: list[Write]) -> list[dict[str
                 "lifecycleState": write.lifecycle or "",
                 "createdByRun": models.get(write.run) if write.run is not None else None,
                 "currentSchemaVersion": schema_uuid(digest),
-                "facets": raw(told),
+                "facets": raw({**told, **own}),
             }
         )
     return found

@@ -1,4 +1,8 @@
-"""query.marquez.events: a span of time -> a page of the events of it, byte for byte as they were sent."""
+"""query.marquez.events: a span of time -> a page of the events of it, as they were sent.
+
+Marquez gives an event back with every key it knows, null where the producer sent none; clients count on them. So
+what is missing is filled in, and nothing else is touched: facets are byte for byte what they were.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from headwater.event import micros
 from headwater.facts.flows import NOW
+from headwater.query.nodes import iso
 from headwater.store import Store
 
 _PART = 500
@@ -22,6 +28,43 @@ class _Event(msgspec.Struct, frozen=True):
 
 
 _namespace_of = msgspec.json.Decoder(_Event)
+_Object = dict[str, msgspec.Raw]
+_object = msgspec.json.Decoder(_Object)
+_objects = msgspec.json.Decoder(list[_Object])
+_NULL, _NONE = msgspec.Raw(b"null"), msgspec.Raw(b"[]")
+_JOB = ("documentation", "sourceCodeLocation", "sql", "jobType")
+_RUN = ("nominalTime", "parent")
+_DATASET = (
+    "documentation",
+    "schema",
+    "dataSource",
+    "description",
+    "lifecycleStateChange",
+    "columnLineage",
+    "symlinks",
+)
+
+
+def _filled(raw: bytes) -> dict[str, Any]:
+    """An event with every key that Marquez knows."""
+    event: dict[str, Any] = {"eventType": _NULL, "schemaURL": _NULL, **_object.decode(raw)}
+    event["eventTime"] = iso(micros(msgspec.json.decode(event["eventTime"], type=str)))
+    for name, known in (("run", _RUN), ("job", _JOB)):
+        event[name] = _with_facets(_object.decode(event[name]), known)
+    for side in ("inputs", "outputs"):
+        given = event.get(side, _NONE)
+        found = [] if bytes(given) == b"null" else _objects.decode(given)
+        event[side] = [
+            {"inputFacets": _NULL, "outputFacets": _NULL, **_with_facets(each, _DATASET)} for each in found
+        ]
+    return event
+
+
+def _with_facets(thing: _Object, known: tuple[str, ...]) -> dict[str, Any]:
+    facets = thing.get("facets", _NULL)
+    if bytes(facets) == b"null":
+        return {**thing, "facets": None}
+    return {**thing, "facets": {**dict.fromkeys(known, _NULL), **_object.decode(facets)}}
 
 
 def event_page(
@@ -38,12 +81,12 @@ def event_page(
         found, total = reader.times().events(
             after, before, newest_first=newest_first, limit=limit, offset=offset
         )
-    return {"events": [msgspec.Raw(each) for each in found], "totalCount": total}
+    return {"events": [_filled(each) for each in found], "totalCount": total}
 
 
 def namespace_events(store: Store, namespace: str, limit: int, offset: int) -> dict[str, Any]:
     """Run events of a namespace's jobs, the newest first; looked for among the newest hundred thousand."""
-    found: list[msgspec.Raw] = []
+    found: list[dict[str, Any]] = []
     skipped = start = 0
     with store.read() as reader:
         while len(found) < limit and start < _MOST:
@@ -54,7 +97,7 @@ def namespace_events(store: Store, namespace: str, limit: int, offset: int) -> d
                 if skipped < offset:
                     skipped += 1
                 elif len(found) < limit:
-                    found.append(msgspec.Raw(each))
+                    found.append(_filled(each))
             if len(part) < _PART:
                 break
             start += _PART

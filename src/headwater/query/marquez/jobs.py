@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.errors import NotFound
 from headwater.facts import ref
+from headwater.facts.contents import facet_of
 from headwater.facts.versions import version_of
-from headwater.query.marquez._words import STATES, job_type, job_uuid, job_version_uuid
+from headwater.query.marquez._words import STORED, job_type, job_uuid, job_version_uuid, state
 from headwater.query.marquez.datasets import describe
 from headwater.query.marquez.nodes import find_job, require_namespace
 from headwater.query.marquez.runs import LARGEST_LISTED, Runs, raw, run_models
@@ -40,18 +41,13 @@ def job_page(
     store: Store, namespace: str | None, states: Collection[str], limit: int, offset: int
 ) -> dict[str, Any]:
     """Jobs, the newest first; with `states`, those whose last run is in one of them."""
-    wanted: set[str | None] = {f"{rank} {word}" for word, rank in _RANKS.items() if STATES[word] in states}
-    if "RUNNING" in states:
-        wanted.add(None)
+    wanted = [stored for stored in STORED if state(stored) in states]
     with store.read() as reader:
         if namespace is not None:
             require_namespace(reader, namespace)
         rows, total = reader.catalogue().page("job", namespace, limit, offset, wanted)
         models = job_models(reader, {row["id"]: row for row in rows}, most=LARGEST_LISTED)
         return {"jobs": list(models.values()), "totalCount": total}
-
-
-_RANKS = {"START": 1, "OTHER": 2, "RUNNING": 3, "COMPLETE": 4, "ABORT": 5, "FAIL": 6, "NEW": 0}
 
 
 def job_models(
@@ -128,10 +124,9 @@ class About:
         self.tags = {
             owners[owner]: [tag for _, tag in tags] for owner, tags in catalogue.tags("job", owners).items()
         }
-        silent = [number for number in rows if number not in self.facets]
-        children = catalogue.locations(silent) if silent else {}
-        self._children = reader.history().facets("job", set(children.values())) if children else {}
-        self._child = children
+        silent = [number for number in rows if "sourceCodeLocation" not in self.facets.get(number, {})]
+        self._children = catalogue.child_locations(silent) if silent else {}
+        self._bodies = reader.history().contents(set(self._children.values()))
 
     def model(self, number: int) -> dict[str, Any]:
         """What a graph's node and a list's entry have in common."""
@@ -165,12 +160,16 @@ class About:
         }
 
     def _location(self, number: int, told: Mapping[str, Told], said: _Said) -> str | None:
-        """Where its code stands: said by hand, or told; of a job that never spoke itself, where its last child's does."""
+        """Where its code stands: said by hand, or told; of a parent that tells none, where its last child's does."""
         if ("", "location") in said:
             return said["", "location"][1]
-        if "sourceCodeLocation" not in told and number in self._child:
-            told = self._children.get(self._child[number], {})
-        url = told["sourceCodeLocation"].read().get("url") if "sourceCodeLocation" in told else None
+        facet: dict[str, Any] = {}
+        if "sourceCodeLocation" in told:
+            facet = told["sourceCodeLocation"].read()
+        elif number in self._children:
+            digest = self._children[number]
+            facet = facet_of(digest, self._bodies[digest])
+        url = facet.get("url")
         return url if isinstance(url, str) else None
 
 
@@ -187,7 +186,7 @@ class _Edges:
         edges = self.reader.edges()
         for direction in ("in", "out"):
             mine = self.flows[direction] = {}
-            for flow in edges.datasets_of(self.jobs, direction):
+            for flow in edges.datasets_of(self.jobs, direction, hidden=True):
                 mine.setdefault(flow.job, []).append(flow.dataset)
         every = {each for mine in self.flows.values() for found in mine.values() for each in found}
         self.named = self.reader.catalogue().nodes("dataset", every)

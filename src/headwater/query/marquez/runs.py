@@ -41,7 +41,7 @@ def run_models(
 ) -> Runs:
     """Models of runs, all of them in a few questions to the store.
 
-    `brief` is for graphs: no facets of the run, and of its dataset versions those that carry facets of their own.
+    `brief` is for graphs: no facets of the run, and of what it read only what has facets of its own to show.
     """
     history, catalogue = reader.history(), reader.catalogue()
     numbers = [row["id"] for row in rows]
@@ -51,7 +51,8 @@ def run_models(
     datasets = {each.dataset for side in io.values() for each in side}
     leaders = catalogue.leaders(datasets)
     named = catalogue.nodes("dataset", {*leaders.values(), *datasets})
-    reads = history.read_versions({each.run for each in io["in"]}) if io["in"] else {}
+    reading = {each.run for each in io["in"] if not brief or (each.run, "in", each.dataset) in io_facets}
+    reads = history.read_versions(reading) if reading else {}
     args = catalogue.said("run", [row["run_id"] for row in rows])
     sides: dict[int, dict[str, list[dict[str, Any]]]] = {}
     names: dict[int, tuple[list[str], list[str]]] = {}
@@ -61,7 +62,7 @@ def run_models(
             head, spoken = named[leaders[each.dataset]], named[each.dataset]
             names.setdefault(each.run, ([], []))[position].append(ref(spoken["namespace"], spoken["name"]))
             own = io_facets.get((each.run, direction, each.dataset), {})
-            if brief and not own:
+            if brief and direction == "in" and not own:
                 continue
             if direction == "out":
                 version = dataset_version_uuid(head["namespace"], head["name"], run_ids[each.run], None)

@@ -75,7 +75,7 @@ def post_run(
         with state.store.read() as reader:
             require_namespace(reader, namespace)
             number = find_job(reader, namespace, name)
-            row = reader.catalogue().nodes("job", [number])[number]
+            about = jobs.About(reader, reader.catalogue().nodes("job", [number])).model(number)
             if reader.history().run(run_id) is not None:
                 raise ClientException(
                     f"Run '{run_id}' already exists for '{name}' under namespace '{namespace}'."
@@ -84,8 +84,10 @@ def post_run(
             at=ask.now(),
             by=ask.who(request),
             run_id=run_id,
-            namespace=row["namespace"],
-            job=row["name"],
+            namespace=about["namespace"],
+            job=about["name"],
+            inputs=tuple((each["namespace"], each["name"]) for each in about["inputs"]),
+            outputs=tuple((each["namespace"], each["name"]) for each in about["outputs"]),
             nominal_start=start,
             nominal_end=end,
             args={key: value for key, value in (body.args or {}).items() if key and value},
