@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from headwater.errors import EventError
+from headwater.event import parse
 
 
 class _Field(msgspec.Struct):
@@ -59,11 +60,21 @@ _MISSING = re.compile(r"Object missing required field `(\w+)`(?: - at `\$\.?(.*)
 
 
 def broken_rule(body: bytes) -> EventError | None:
-    """What is missing in an event; None also where it is no event at all, which is for others to say.
+    """What is missing in an event; None where it is no event at all, which is for others to say.
 
-    >>> str(broken_rule(b'{"run": {"runId": "x"}, "job": {"namespace": "a", "name": "b"}}'))
+    >>> str(broken_rule(b'{"eventTime": "2026-01-01T00:00:00Z", "job": {"namespace": "a", "name": "b"}}'))
     'producer: missing'
     """
+    fault = _fault(body)
+    if fault is not None:
+        try:
+            parse(body)
+        except EventError:
+            return None
+    return fault
+
+
+def _fault(body: bytes) -> EventError | None:
     try:
         event = _decoder.decode(body)
     except msgspec.ValidationError as fault:
@@ -72,6 +83,4 @@ def broken_rule(body: bytes) -> EventError | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     kind = event.schema_url.rpartition("/")[2] if isinstance(event.schema_url, str) else ""
-    if event.run is None and kind not in ("JobEvent", "DatasetEvent"):
-        return EventError("run", "missing")
-    return None
+    return EventError("run", "missing") if event.run is None and kind == "RunEvent" else None

@@ -30,10 +30,11 @@ def dataset(store: Store, namespace: str, name: str) -> dict[str, Any]:
         return dataset_models(reader, reader.catalogue().nodes("dataset", [number]))[number]
 
 
-def dataset_page(store: Store, namespace: str, limit: int, offset: int) -> dict[str, Any]:
-    """The datasets of a namespace."""
+def dataset_page(store: Store, namespace: str | None, limit: int, offset: int) -> dict[str, Any]:
+    """The datasets of a namespace, or of all."""
     with store.read() as reader:
-        require_namespace(reader, namespace)
+        if namespace is not None:
+            require_namespace(reader, namespace)
         rows, total = reader.catalogue().page("dataset", namespace, limit, offset)
         models = dataset_models(reader, {row["id"]: row for row in rows})
         return {"datasets": list(models.values()), "totalCount": total}

@@ -10,7 +10,7 @@ events      /events/lineage, /events, /search, /stats
 graphql     /api/v1-beta/graphql
 """
 
-from headwater.serve.marquez import datasets, events, graphs, jobs, namespaces, runs, tags
+from headwater.serve.marquez import datasets, events, graphql, graphs, jobs, namespaces, runs, tags
 
 READS = [
     *namespaces.READS,
@@ -20,5 +20,6 @@ READS = [
     *runs.READS,
     *graphs.READS,
     *events.READS,
+    *graphql.READS,
 ]
 WRITES = [*namespaces.WRITES, *tags.WRITES, *datasets.WRITES, *jobs.WRITES, *runs.WRITES]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import unquote
 
-from litestar import get
+from litestar import Request, get
 from litestar.datastructures import State
 from litestar.params import PathParameter, QueryParameter
 
@@ -51,13 +52,16 @@ def list_events(state: State, limit: ask.Limit = 100, offset: ask.Offset = 0) ->
 
 @get(f"{ask.BASE}/events/{{namespace:path}}", sync_to_thread=True, scope="read", responses=ask.responses())
 def list_namespace_events(
+    request: Request[Any, Any, State],
     state: State,
     namespace: Annotated[str, PathParameter(description="A namespace.")],
     limit: ask.Limit = 100,
     offset: ask.Offset = 0,
 ) -> dict[str, Any]:
     """Run events of one namespace's jobs, the newest first, as marquez-python asks for them."""
-    return events.namespace_events(state.store, namespace.removeprefix("/"), ask.page(limit), offset)
+    # that client encodes nothing here, and routing makes one slash of `//`: so the path is read as it was sent
+    sent = unquote(request.scope["raw_path"].decode("latin-1")).partition("/events/")[2].rstrip("/")
+    return events.namespace_events(state.store, sent or namespace, ask.page(limit), offset)
 
 
 @get(f"{ask.BASE}/search", sync_to_thread=True, scope="read", responses=ask.responses())
