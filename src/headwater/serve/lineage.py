@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from litestar import Request, Response, post
 from litestar.datastructures import State
+from litestar.openapi.datastructures import ResponseSpec
 
 from headwater.errors import EventError
 from headwater.event import split
@@ -15,8 +16,18 @@ from headwater.ingest import Outcome
 from headwater.serve.bodies import read_body
 from headwater.serve.strict import broken_rule
 
+_REFUSALS = {
+    status: ResponseSpec(dict[str, Any], generate_examples=False, description=text)
+    for status, text in (
+        (400, "The body is no event."),
+        (413, "The body or an event is too large."),
+        (415, "The body is no JSON."),
+        (422, "A part of the event is wrong; `errors` says which."),
+    )
+}
 
-@post("/api/v1/lineage", status_code=201)
+
+@post("/api/v1/lineage", status_code=201, scope="ingest", responses=_REFUSALS)
 async def post_event(request: Request[Any, Any, State], state: State) -> Response[bytes]:
     """Take one event; the answer is empty."""
     body = await _body(request, state)
@@ -30,7 +41,12 @@ async def post_event(request: Request[Any, Any, State], state: State) -> Respons
     return Response(b"", status_code=state.serving.lineage_status)
 
 
-@post(["/api/v1/lineage/batch", "/api/v1/lineage/events"], status_code=200)
+@post(
+    ["/api/v1/lineage/batch", "/api/v1/lineage/events"],
+    status_code=200,
+    scope="ingest",
+    responses=_REFUSALS,
+)
 async def post_batch(request: Request[Any, Any, State], state: State) -> Response[dict[str, Any]]:
     """Take an array of events; each is accepted or refused by itself."""
     body = await _body(request, state)

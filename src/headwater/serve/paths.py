@@ -18,7 +18,7 @@ _KEPT = re.compile(r"%(?=25|2[fF])")
 
 def keep_slashes(scope: Scope) -> None:
     """Let `%2F` of a path's part stay what it is, until routing is done."""
-    raw = scope.get("raw_path") or b""
+    raw = (scope.get("raw_path") or b"").partition(b"?")[0]  # some servers leave the query in it
     if b"%2" in raw:
         scope["path"] = unquote(_KEPT.sub("%25", raw.decode("latin-1")))
 

@@ -234,11 +234,11 @@ class Catalogue:
         test, values = ("", []) if name is None else (" AND {} = ?", [name, name, name])
         parts = " UNION ALL ".join(
             f"SELECT {column} AS name, first_seen, last_seen, {seen} AS told, {hidden} AS hidden_at, shown_at AS shown_at"
-            f" FROM {table} WHERE first_seen IS NOT NULL{also}{test.format(column)}"
-            for table, column, seen, hidden, also in (
-                ("jobs", "namespace", "last_seen", "NULL", ""),
-                ("datasets", "namespace", "last_seen", "NULL", ""),
-                ("named", "name", "NULL", "hidden_at", " AND kind = 'namespace'"),
+            f" FROM {table} WHERE {which}{test.format(column)}"
+            for table, column, seen, hidden, which in (
+                ("jobs", "namespace", "last_seen", "NULL", "first_seen IS NOT NULL"),
+                ("datasets", "namespace", "last_seen", "NULL", "first_seen IS NOT NULL"),
+                ("named", "name", "NULL", "hidden_at", "kind = 'namespace'"),
             )
         )
         keys = ("name", "first_seen", "last_seen", "told", "hidden_at", "shown_at")

@@ -20,7 +20,7 @@ def run_upstream(store: Store, run_id: str, depth: int) -> dict[str, Any]:
         rows = {first["id"]: first}
         order, frontier = [first["id"]], [first["id"]]
         inputs: dict[int, list[dict[str, Any]]] = {}
-        for _ in range(min(depth, MAX_DEPTH) + 1):
+        for hop in range(min(depth, MAX_DEPTH) + 1):
             reads = history.read_versions(frontier)
             io = history.io(frontier)["in"]
             leaders = catalogue.leaders({each.dataset for each in io})
@@ -50,7 +50,7 @@ def run_upstream(store: Store, run_id: str, depth: int) -> dict[str, Any]:
                 )
                 if write is not None and write.run is not None and write.run not in rows:
                     found[write.run] = None
-            if not found or len(rows) > _MOST or len(order) > _MOST:
+            if not found or hop == depth or len(rows) > _MOST:
                 break
             nearer = history.runs(found)
             rows.update(nearer)

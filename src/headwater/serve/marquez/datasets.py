@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from litestar import Request, delete, get, put
 from litestar.datastructures import State
-from litestar.params import PathParameter
+from litestar.params import JSONBody, PathParameter
 
 from headwater.facts.commands import Hide
 from headwater.facts.definitions import DefineDataset, DefineField
@@ -95,7 +95,7 @@ def put_dataset(
     state: State,
     namespace: ask.NamespaceName,
     name: ask.ThingName,
-    data: DatasetBody,
+    data: JSONBody[DatasetBody],
 ) -> dict[str, Any]:
     """Define a dataset; its namespace, its source and the run that wrote it must be there."""
     ask.name_of("a dataset's name", name)

@@ -60,7 +60,8 @@ def list_namespace_events(
 ) -> dict[str, Any]:
     """Run events of one namespace's jobs, the newest first, as marquez-python asks for them."""
     # that client encodes nothing here, and routing makes one slash of `//`: so the path is read as it was sent
-    sent = unquote(request.scope["raw_path"].decode("latin-1")).partition("/events/")[2].rstrip("/")
+    raw = request.scope["raw_path"].partition(b"?")[0].decode("latin-1")
+    sent = unquote(raw).partition("/events/")[2].rstrip("/")
     return events.namespace_events(state.store, sent or namespace, ask.page(limit), offset)
 
 

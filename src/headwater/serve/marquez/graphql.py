@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from litestar import post
 from litestar.datastructures import State
+from litestar.params import JSONBody
 
 from headwater.errors import NotFound
 from headwater.query.marquez import datasets, jobs, lists
@@ -203,7 +204,7 @@ def _schema() -> GraphQLSchema:
     responses=ask.responses(),
     request_max_body_size=1 << 20,
 )
-def post_graphql(state: State, data: QueryBody) -> dict[str, Any]:
+def post_graphql(state: State, data: JSONBody[QueryBody]) -> dict[str, Any]:
     """Answer a GraphQL query; what is wrong with it stands under `errors`."""
     from graphql import GraphQLError, execute_sync, parse, validate
 

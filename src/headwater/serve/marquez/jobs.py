@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from litestar import Request, delete, get, post, put
 from litestar.datastructures import State
-from litestar.params import PathParameter, QueryParameter
+from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from headwater.errors import NotFound
 from headwater.facts.commands import Hide
@@ -127,7 +127,7 @@ def put_job(
     state: State,
     namespace: ask.NamespaceName,
     name: ask.ThingName,
-    data: JobBody,
+    data: JSONBody[JobBody],
 ) -> dict[str, Any]:
     """Define a job; its namespace, its datasets and its run must be there."""
     ask.name_of("a job's name", name)

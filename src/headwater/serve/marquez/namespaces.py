@@ -9,7 +9,7 @@ import msgspec
 from litestar import Request, delete, get, put
 from litestar.datastructures import State
 from litestar.exceptions import ClientException
-from litestar.params import PathParameter
+from litestar.params import JSONBody, PathParameter
 
 from headwater.facts.commands import Command, Hide, Say
 from headwater.facts.definitions import Name
@@ -60,7 +60,10 @@ def get_namespace(state: State, namespace: ask.NamespaceName) -> dict[str, Any]:
     request_max_body_size=1 << 20,
 )
 def put_namespace(
-    request: Request[Any, Any, State], state: State, namespace: ask.NamespaceName, data: NamespaceBody
+    request: Request[Any, Any, State],
+    state: State,
+    namespace: ask.NamespaceName,
+    data: JSONBody[NamespaceBody],
 ) -> dict[str, Any]:
     """Say whose a namespace is; a hidden one is shown again."""
     if not _NAME.fullmatch(namespace):
@@ -132,7 +135,7 @@ def get_source(state: State, source: Source) -> dict[str, Any]:
     request_max_body_size=1 << 20,
 )
 def put_source(
-    request: Request[Any, Any, State], state: State, source: Source, data: SourceBody
+    request: Request[Any, Any, State], state: State, source: Source, data: JSONBody[SourceBody]
 ) -> dict[str, Any]:
     """Say what a source is."""
     name = ask.name_of("a source's name", source)

@@ -10,7 +10,7 @@ import msgspec
 from litestar import Request, Response, get, post
 from litestar.datastructures import State
 from litestar.exceptions import ClientException
-from litestar.params import PathParameter, QueryParameter
+from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from headwater.errors import NotFound
 from headwater.facts.commands import SetRunState
@@ -60,7 +60,7 @@ def post_run(
     state: State,
     namespace: ask.NamespaceName,
     name: ask.ThingName,
-    data: RunBody | None = None,
+    data: JSONBody[RunBody | None] = None,
 ) -> Response[dict[str, Any]]:
     """Make a run of a job; it is NEW until it is started."""
     body = data or RunBody()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Request, delete, get, post, put
 from litestar.datastructures import State
-from litestar.params import PathParameter
+from litestar.params import JSONBody, PathParameter
 
 from headwater.errors import NotFound
 from headwater.facts.commands import Command, Say, SetTag
@@ -43,7 +43,7 @@ def get_tags(state: State, limit: ask.Limit = 100, offset: ask.Offset = 0) -> di
     request_max_body_size=1 << 20,
 )
 def put_tag(
-    request: Request[Any, Any, State], state: State, tag: TagName, data: TagBody | None = None
+    request: Request[Any, Any, State], state: State, tag: TagName, data: JSONBody[TagBody | None] = None
 ) -> dict[str, Any]:
     """Say what a tag means."""
     name = ask.name_of("a tag", tag)
