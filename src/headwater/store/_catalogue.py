@@ -13,12 +13,10 @@ from sqlalchemy import Connection
 from headwater.facts.definitions import NEW
 from headwater.facts.tables import ref
 from headwater.store._driver import among, cursor_of, listed
+from headwater.store._edges import VISIBLE
 
 Row = dict[str, Any]
 _IDS = among()
-VISIBLE = (
-    "(t.hidden_at IS NULL OR t.hidden_at < coalesce(t.last_seen, 0) OR t.hidden_at < coalesce(t.shown_at, 0))"
-)
 _WHOLE = "(t.canonical IS NULL AND t.first_seen IS NOT NULL OR t.canonical = t.id)"
 """A dataset by the one name that stands for it; not a name that nobody used."""
 _JOB = ("id", "namespace", "name", "first_seen", "last_seen", "processing", "integration", "kind", "parent")
@@ -28,9 +26,11 @@ _TABLES = {"job": "jobs", "dataset": "datasets"}
 _UPDATED = "coalesce(t.last_seen, t.first_seen)"
 _LAST_STATE = (
     "(SELECT coalesce(r.state, '3 RUNNING') FROM runs AS r WHERE r.job = t.id AND coalesce(r.state, '') <> '0 NEW'"
-    " ORDER BY r.first_seen DESC, r.run_id DESC LIMIT 1)"
+    " ORDER BY r.first_seen DESC, r.state DESC LIMIT 1)"
 )
 """Of the last run that has begun; one of which only its children told has."""
+_NEAR = 1_000
+_NEVER = "CAST(NULL AS bigint)"
 _RAN = "EXISTS (SELECT 1 FROM runs AS r WHERE r.job = t.id)"
 
 
@@ -76,18 +76,38 @@ class Catalogue:
             where.append(f"({' OR '.join(tests)})")
             values += states
         held = f"FROM {table} AS t WHERE {' AND '.join(where)}"
-        total = self.one(f"SELECT count(*) {held}", *values)
-        order = "t.name, t.namespace"
-        if kind == "job":  # those that ran lately first; those that never did, last
-            order = f"CASE WHEN {_RAN} THEN 0 ELSE 1 END, {_UPDATED} DESC, {order}"
-        ids = [
-            row[0]
-            for row in self.rows(
-                f"SELECT t.id {held} ORDER BY {order} LIMIT ? OFFSET ?", *values, limit, offset
-            )
-        ]
+        ids, total = self._numbers(kind, held, values, limit, offset, bool(states))
         found = self.nodes(kind, ids)
         return [found[number] for number in ids], total
+
+    def _numbers(
+        self, kind: str, held: str, values: list[Any], limit: int, offset: int, costly: bool
+    ) -> tuple[list[int], int]:
+        """The numbers on a page, and how many there are in all; what is costly to tell is looked at once."""
+        order = "t.name, t.namespace"
+        if kind == "job":  # those that ran lately first; those that never did, last
+            newest = f"{_UPDATED} DESC, {order}"
+            order = f"CASE WHEN {_RAN} THEN 0 ELSE 1 END, {newest}"
+        if costly:
+            bounds = [*values, limit, offset]
+            rows = list(
+                self.rows(f"SELECT t.id, count(*) OVER () {held} ORDER BY {order} LIMIT ? OFFSET ?", *bounds)
+            )
+            if rows:
+                return [row[0] for row in rows], rows[0][1]
+        total = self.one(f"SELECT count(*) {held}", *values)
+        if kind == "job" and offset + limit <= _NEAR:
+            # nearly always all jobs so far have run: then whether the others have need not be asked
+            first = [
+                row[0]
+                for row in self.rows(f"SELECT t.id {held} ORDER BY {newest} LIMIT ?", *values, offset + limit)
+            ]
+            if not self.one(
+                f"SELECT count(*) FROM jobs AS t WHERE t.id IN {_IDS} AND NOT {_RAN}", listed(first)
+            ):
+                return first[offset:], total
+        page = self.rows(f"SELECT t.id {held} ORDER BY {order} LIMIT ? OFFSET ?", *values, limit, offset)
+        return [row[0] for row in page], total
 
     def nodes(self, kind: str, numbers: Collection[int]) -> dict[int, Row]:
         """What stands for these numbers, hidden or not."""
@@ -219,13 +239,15 @@ class Catalogue:
                 f" FROM {table} AS t WHERE {' AND '.join(where)}"
             )
         held = f"FROM ({' UNION ALL '.join(parts)}) AS found"
-        total = self.one(f"SELECT count(*) {held}", *values)
         order = "name, namespace, kind" if by_name else "updated DESC, name, namespace, kind"
         names = ("kind", "id", "namespace", "name", "updated")
-        return [
-            dict(zip(names, row, strict=True))
-            for row in self.rows(f"SELECT {', '.join(names)} {held} ORDER BY {order} LIMIT ?", *values, limit)
-        ], total
+        rows = list(
+            self.rows(
+                f"SELECT {', '.join(names)}, count(*) OVER () {held} ORDER BY {order} LIMIT ?", *values, limit
+            )
+        )
+        total = rows[0][-1] if rows else self.one(f"SELECT count(*) {held}", *values) if not limit else 0
+        return [dict(zip(names, row[:-1], strict=True)) for row in rows], total
 
     # -- namespaces, sources, tags
 
@@ -233,12 +255,13 @@ class Catalogue:
         """Namespaces by name: from jobs, from datasets, and those that people named."""
         test, values = ("", []) if name is None else (" AND {} = ?", [name, name, name])
         parts = " UNION ALL ".join(
-            f"SELECT {column} AS name, first_seen, last_seen, {seen} AS told, {hidden} AS hidden_at, shown_at AS shown_at"
-            f" FROM {table} WHERE {which}{test.format(column)}"
+            f"SELECT {column} AS name, min(first_seen) AS first_seen, max(last_seen) AS last_seen,"
+            f" max({seen}) AS told, max({hidden}) AS hidden_at, max(shown_at) AS shown_at"
+            f" FROM {table} WHERE {which}{test.format(column)} GROUP BY {column}"
             for table, column, seen, hidden, which in (
-                ("jobs", "namespace", "last_seen", "NULL", "first_seen IS NOT NULL"),
-                ("datasets", "namespace", "last_seen", "NULL", "first_seen IS NOT NULL"),
-                ("named", "name", "NULL", "hidden_at", "kind = 'namespace'"),
+                ("jobs", "namespace", "last_seen", _NEVER, "first_seen IS NOT NULL"),
+                ("datasets", "namespace", "last_seen", _NEVER, "first_seen IS NOT NULL"),
+                ("named", "name", _NEVER, "hidden_at", "kind = 'namespace'"),
             )
         )
         keys = ("name", "first_seen", "last_seen", "told", "hidden_at", "shown_at")

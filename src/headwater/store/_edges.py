@@ -40,7 +40,7 @@ _IDS = among()
 _CANDIDATES = (
     "SELECT job, dataset, first_seen, last_seen FROM edges WHERE {column} IN " + _IDS + " AND direction = ?"
 )
-_VISIBLE = (
+VISIBLE = (
     "(t.hidden_at IS NULL OR t.hidden_at < coalesce(t.last_seen, 0) OR t.hidden_at < coalesce(t.shown_at, 0))"
 )
 _BASE_RUN = (
@@ -89,7 +89,7 @@ class Edges:
         """Each dataset -> the one that stands for it; those that were hidden are left out, unless asked for."""
         found = self.rows(
             f"SELECT d.id, coalesce(d.canonical, d.id) FROM datasets AS d JOIN datasets AS t"
-            f" ON t.id = coalesce(d.canonical, d.id) WHERE d.id IN {_IDS}{'' if hidden else f' AND {_VISIBLE}'}",
+            f" ON t.id = coalesce(d.canonical, d.id) WHERE d.id IN {_IDS}{'' if hidden else f' AND {VISIBLE}'}",
             listed(datasets),
         )
         return dict(tuple(row) for row in found)
@@ -98,7 +98,7 @@ class Edges:
         return {
             row[0]
             for row in self.rows(
-                f"SELECT t.id FROM {table} AS t WHERE t.id IN {_IDS} AND {_VISIBLE}", listed(numbers)
+                f"SELECT t.id FROM {table} AS t WHERE t.id IN {_IDS} AND {VISIBLE}", listed(numbers)
             )
         }
 

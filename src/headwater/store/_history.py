@@ -36,6 +36,7 @@ _RUN = [
 ]
 _LINES = ", ".join(f"r.{name}" for name in _RUN)
 _NEWEST = "ORDER BY {}first_seen DESC, {}run_id DESC"
+"""A store's own number of a run tells when it came, not when it was."""
 _PART = 500
 
 

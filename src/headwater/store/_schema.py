@@ -111,7 +111,8 @@ _shows: Any = {"sqlite_where": _runs.c.io.is_not(None), "postgresql_where": _run
 Index("ix_runs_job_ended", _runs.c.job, _runs.c.ended_at, **_shows)
 Index("ix_runs_started_at", _runs.c.started_at)
 Index("ix_runs_ended_at", _runs.c.ended_at, _runs.c.state)
-Index("ix_runs_job_first_seen", _runs.c.job, _runs.c.first_seen)
+# a job's newest runs; and, without a look at the runs themselves, how the last of them stands
+Index("ix_runs_job_first_seen", _runs.c.job, _runs.c.first_seen, _runs.c.state)
 Index("ix_edges_dataset", TABLE["edges"].c.dataset, TABLE["edges"].c.direction, TABLE["edges"].c.job)
 # the last run that wrote a dataset before a time
 Index("ix_outputs_dataset", TABLE["outputs"].c.dataset, TABLE["outputs"].c.first_seen)

@@ -49,3 +49,5 @@ def upgrade() -> None:
     op.create_index("ix_log_kind_time", "log", ["kind", "time"])
     child = sa.text("parent IS NOT NULL")
     op.create_index("ix_jobs_parent", "jobs", ["parent"], sqlite_where=child, postgresql_where=child)
+    op.drop_index("ix_runs_job_first_seen", "runs")
+    op.create_index("ix_runs_job_first_seen", "runs", ["job", "first_seen", "state"])
