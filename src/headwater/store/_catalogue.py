@@ -85,8 +85,8 @@ class Catalogue:
     ) -> tuple[list[int], int]:
         """The numbers on a page, and how many there are in all; what is costly to tell is looked at once."""
         order = "t.name, t.namespace"
+        newest = f"{_UPDATED} DESC, {order}"
         if kind == "job":  # those that ran lately first; those that never did, last
-            newest = f"{_UPDATED} DESC, {order}"
             order = f"CASE WHEN {_RAN} THEN 0 ELSE 1 END, {newest}"
         if costly:
             bounds = [*values, limit, offset]
