@@ -98,28 +98,35 @@ def api() -> Iterator[Api]:
         yield made
 
 
+@pytest.fixture
+def both(store_url: str) -> Iterator[Api]:
+    """On SQLite, then on Postgres: for what a database might answer otherwise."""
+    with closing(open_store(store_url)) as store, serving(store) as made:
+        yield made
+
+
 # -- lists
 
 
-def test_search_sorts_counts_and_filters(api: Api) -> None:
-    api.tell(
+def test_search_sorts_counts_and_filters(both: Api) -> None:
+    both.tell(
         *(
             told("COMPLETE", name, name, f"0{hour}:00:00")
             for hour, name in enumerate(("b_x", "c_x", "a_x", "axx"))
         )
     )
-    found = api.get("/search", q="_x", limit=2)
+    found = both.get("/search", q="_x", limit=2)
     assert ([each["name"] for each in found["results"]], found["totalCount"]) == (["a_x", "b_x"], 3)
-    newest = api.get("/search", q="_X", sort="update_at")["results"]
+    newest = both.get("/search", q="_X", sort="update_at")["results"]
     assert [each["name"] for each in newest] == ["a_x", "c_x", "b_x"]
-    assert api.get("/search", q="x", filter="dataset")["totalCount"] == 0
-    assert api.get("/search", q="x", after="2026-02-02")["totalCount"] == 0
-    assert api.get("/search", q="x", before="2026-02-02", namespace="etl")["totalCount"] == 4
+    assert both.get("/search", q="x", filter="dataset")["totalCount"] == 0
+    assert both.get("/search", q="x", after="2026-02-02")["totalCount"] == 0
+    assert both.get("/search", q="x", before="2026-02-02", namespace="etl")["totalCount"] == 4
 
 
-def test_job_lists_are_paged_with_true_totals(api: Api) -> None:
-    api.tell(*(told("COMPLETE", f"r{i}", f"j{i}", f"00:00:{i:02d}") for i in range(7)))
-    pages = [api.get("/jobs", limit=3, offset=offset) for offset in (0, 3, 6, 9)]
+def test_job_lists_are_paged_with_true_totals(both: Api) -> None:
+    both.tell(*(told("COMPLETE", f"r{i}", f"j{i}", f"00:00:{i:02d}") for i in range(7)))
+    pages = [both.get("/jobs", limit=3, offset=offset) for offset in (0, 3, 6, 9)]
     assert [[each["name"] for each in page["jobs"]] for page in pages] == [
         ["j6", "j5", "j4"],
         ["j3", "j2", "j1"],
@@ -129,8 +136,8 @@ def test_job_lists_are_paged_with_true_totals(api: Api) -> None:
     assert {page["totalCount"] for page in pages} == {7}
 
 
-def test_jobs_are_found_by_the_state_of_their_last_run(api: Api) -> None:
-    api.tell(
+def test_jobs_are_found_by_the_state_of_their_last_run(both: Api) -> None:
+    both.tell(
         told("FAIL", "a1", "a", "00:00:00"),
         told("COMPLETE", "a2", "a", "01:00:00"),
         told("COMPLETE", "b1", "b", "00:00:00"),
@@ -138,7 +145,7 @@ def test_jobs_are_found_by_the_state_of_their_last_run(api: Api) -> None:
         told("START", "c1", "c", "00:00:00"),
     )
     states = {
-        word: api.get("/jobs", lastRunStates=word) for word in ("FAILED", "COMPLETED", "RUNNING", "NEW")
+        word: both.get("/jobs", lastRunStates=word) for word in ("FAILED", "COMPLETED", "RUNNING", "NEW")
     }
     assert {word: [each["name"] for each in found["jobs"]] for word, found in states.items()} == {
         "FAILED": ["b"],
@@ -146,17 +153,17 @@ def test_jobs_are_found_by_the_state_of_their_last_run(api: Api) -> None:
         "RUNNING": ["c"],
         "NEW": [],
     }
-    both = api.client.get(f"{V}/namespaces/etl/jobs?lastRunStates=failed&lastRunStates=RUNNING").json()
+    both = both.client.get(f"{V}/namespaces/etl/jobs?lastRunStates=failed&lastRunStates=RUNNING").json()
     assert (sorted(each["name"] for each in both["jobs"]), both["totalCount"]) == (["b", "c"], 2)
 
 
-def test_every_dataset_of_a_page_has_its_facets(api: Api) -> None:
+def test_every_dataset_of_a_page_has_its_facets(both: Api) -> None:
     outputs = [
         {"namespace": DB, "name": f"t{i:02d}", "facets": {"documentation": facet(description=f"table {i}")}}
         for i in range(25)
     ]
-    api.tell(told("COMPLETE", "r", "load", "00:00:00", outputs=outputs))
-    found = api.get(f"/namespaces/{q(DB)}/datasets", limit=20)
+    both.tell(told("COMPLETE", "r", "load", "00:00:00", outputs=outputs))
+    found = both.get(f"/namespaces/{q(DB)}/datasets", limit=20)
     assert found["totalCount"] == 25
     assert [each["facets"]["documentation"]["description"] for each in found["datasets"]] == [
         f"table {i}" for i in range(20)
@@ -164,10 +171,10 @@ def test_every_dataset_of_a_page_has_its_facets(api: Api) -> None:
     assert [each["description"] for each in found["datasets"]] == [f"table {i}" for i in range(20)]
 
 
-def test_event_pages_hold_what_was_sent(api: Api) -> None:
+def test_event_pages_hold_what_was_sent(both: Api) -> None:
     weird = {"x": facet(a=[1, 2.50, None], b="☃")}
-    api.tell(*(told("COMPLETE", f"r{i}", "load", f"00:00:{i:02d}", run_facets=weird) for i in range(5)))
-    page = api.get(
+    both.tell(*(told("COMPLETE", f"r{i}", "load", f"00:00:{i:02d}", run_facets=weird) for i in range(5)))
+    page = both.get(
         "/events/lineage",
         limit=2,
         sortDirection="asc",
@@ -208,61 +215,61 @@ def test_nominal_times_are_kept_and_a_parent_has_them_by_hearsay(api: Api) -> No
     assert api.get(f"/jobs/runs/{run('dag')}")["nominalStartTime"] == "2026-01-30T00:00:00Z"
 
 
-def test_a_child_is_found_by_its_own_name_and_by_its_parents(api: Api) -> None:
+def test_a_child_is_found_by_its_own_name_and_by_its_parents(both: Api) -> None:
     parent = facet(run={"runId": run("dag")}, job={"namespace": "etl", "name": "dag"})
-    api.tell(told("COMPLETE", "r", "load", "00:00:00", run_facets={"parent": parent}))
-    one, other = api.get("/namespaces/etl/jobs/load"), api.get("/namespaces/etl/jobs/dag.load")
+    both.tell(told("COMPLETE", "r", "load", "00:00:00", run_facets={"parent": parent}))
+    one, other = both.get("/namespaces/etl/jobs/load"), both.get("/namespaces/etl/jobs/dag.load")
     assert one == other
     assert (one["simpleName"], one["parentJobName"], one["latestRun"]["id"]) == ("load", "dag", run("r"))
-    assert api.get("/lineage", nodeId="job:etl:dag.load")["graph"][0]["id"] == "job:etl:load"
+    assert both.get("/lineage", nodeId="job:etl:dag.load")["graph"][0]["id"] == "job:etl:load"
 
 
-def test_versions_are_found_by_their_ids(api: Api) -> None:
-    api.tell(
+def test_versions_are_found_by_their_ids(both: Api) -> None:
+    both.tell(
         told("COMPLETE", "r1", "load", "00:00:00", ("a",), ("b",)),
         told("COMPLETE", "r2", "load", "01:00:00", ("a", "c"), ("b",)),
         told("FAIL", "r3", "load", "02:00:00", ("a",)),
         told("COMPLETE", "r4", "read", "03:00:00", ("b",)),
     )
-    versions = api.get("/namespaces/etl/jobs/load/versions")["versions"]
+    versions = both.get("/namespaces/etl/jobs/load/versions")["versions"]
     assert [len(each["inputs"]) for each in versions] == [1, 2, 1]
     for each in versions:
-        assert api.get(f"/namespaces/etl/jobs/load/versions/{each['version']}") == each
+        assert both.get(f"/namespaces/etl/jobs/load/versions/{each['version']}") == each
     for key in ("r1", "r2", "r3"):
-        assert api.get(f"/jobs/runs/{run(key)}")["jobVersion"]["version"] in {
+        assert both.get(f"/jobs/runs/{run(key)}")["jobVersion"]["version"] in {
             each["version"] for each in versions
         }
-    assert api.get("/namespaces/etl/jobs/load")["currentVersion"] == versions[1]["version"]
-    written = api.get(f"/namespaces/{q(DB)}/datasets/b/versions")
+    assert both.get("/namespaces/etl/jobs/load")["currentVersion"] == versions[1]["version"]
+    written = both.get(f"/namespaces/{q(DB)}/datasets/b/versions")
     assert [each["createdByRun"]["id"] for each in written["versions"]] == [run("r2"), run("r1")]
-    reader = api.get(f"/jobs/runs/{run('r4')}")
-    current = api.get(f"/namespaces/{q(DB)}/datasets/b")["currentVersion"]
+    reader = both.get(f"/jobs/runs/{run('r4')}")
+    current = both.get(f"/namespaces/{q(DB)}/datasets/b")["currentVersion"]
     assert current == written["versions"][0]["version"]
     assert reader["inputDatasetVersions"][0]["datasetVersionId"]["version"] == current
 
 
-def test_what_a_failed_run_wrote_is_not_current(api: Api) -> None:
-    api.tell(
+def test_what_a_failed_run_wrote_is_not_current(both: Api) -> None:
+    both.tell(
         told("COMPLETE", "r1", "load", "00:00:00", (), ("b",)),
         told("FAIL", "r2", "load", "01:00:00", (), ("b",)),
     )
-    versions = api.get(f"/namespaces/{q(DB)}/datasets/b/versions")["versions"]
+    versions = both.get(f"/namespaces/{q(DB)}/datasets/b/versions")["versions"]
     assert [each["createdByRun"]["state"] for each in versions] == ["FAILED", "COMPLETED"]
-    assert api.get(f"/namespaces/{q(DB)}/datasets/b")["currentVersion"] == versions[1]["version"]
+    assert both.get(f"/namespaces/{q(DB)}/datasets/b")["currentVersion"] == versions[1]["version"]
 
 
-def test_run_lineage_goes_up_through_the_runs_that_wrote_what_was_read(api: Api) -> None:
-    api.tell(
+def test_run_lineage_goes_up_through_the_runs_that_wrote_what_was_read(both: Api) -> None:
+    both.tell(
         told("COMPLETE", "old", "extract", "00:00:00", (), ("raw",)),
         told("COMPLETE", "new", "extract", "01:00:00", (), ("raw",)),
         told("COMPLETE", "mid", "clean", "02:00:00", ("raw",), ("tidy",)),
         told("COMPLETE", "late", "extract", "03:00:00", (), ("raw",)),
         told("COMPLETE", "end", "report", "04:00:00", ("tidy",)),
     )
-    found = api.get("/runlineage/upstream", runId=run("end"))["runs"]
+    found = both.get("/runlineage/upstream", runId=run("end"))["runs"]
     assert [each["run"]["id"] for each in found] == [run("end"), run("mid"), run("new")]
     assert found[1]["inputs"][0]["producedByRunId"] == run("new")
-    assert len(api.get("/runlineage/upstream", runId=run("end"), depth=1)["runs"]) == 2
+    assert len(both.get("/runlineage/upstream", runId=run("end"), depth=1)["runs"]) == 2
 
 
 def test_topics_are_streams(api: Api) -> None:
@@ -313,17 +320,17 @@ COLUMNS = facet(
 )
 
 
-def test_column_lineage_needs_no_schema_and_goes_down_from_a_source(api: Api) -> None:
+def test_column_lineage_needs_no_schema_and_goes_down_from_a_source(both: Api) -> None:
     output = [{"namespace": DB, "name": "b", "facets": {"columnLineage": COLUMNS}}]
     schema = facet(fields=[{"name": "price", "type": "int"}])
     source = [{"namespace": DB, "name": "a", "facets": {"schema": schema}}]
-    api.tell(told("COMPLETE", "r", "load", "00:00:00", inputs=source, outputs=output))
-    up = api.get("/column-lineage", nodeId=f"datasetField:{DB}:b:total")["graph"]
+    both.tell(told("COMPLETE", "r", "load", "00:00:00", inputs=source, outputs=output))
+    up = both.get("/column-lineage", nodeId=f"datasetField:{DB}:b:total")["graph"]
     assert [each["id"] for each in up] == [f"datasetField:{DB}:a:price", f"datasetField:{DB}:b:total"]
     assert up[1]["data"]["inputFields"][0]["transformationType"] == "AGGREGATION"
     assert up[1]["inEdges"] == up[0]["outEdges"] == [{"origin": up[0]["id"], "destination": up[1]["id"]}]
-    assert api.get("/column-lineage", nodeId=f"dataset:{DB}:a", withDownstream="True")["graph"] == up
-    assert api.get("/column-lineage", nodeId=f"dataset:{DB}:a", withDownstream="False")["graph"] == []
+    assert both.get("/column-lineage", nodeId=f"dataset:{DB}:a", withDownstream="True")["graph"] == up
+    assert both.get("/column-lineage", nodeId=f"dataset:{DB}:a", withDownstream="False")["graph"] == []
 
 
 # -- names
@@ -376,61 +383,61 @@ def test_what_cannot_be_meant_is_a_4xx_with_a_reason(api: Api, method: str, path
 # -- writes by hand
 
 
-def test_hidden_things_come_back_with_an_event_and_only_those(api: Api) -> None:
-    api.tell(
+def test_hidden_things_come_back_with_an_event_and_only_those(both: Api) -> None:
+    both.tell(
         told("COMPLETE", "r", "load", "00:00:00", ("a",), ("b",)), told("COMPLETE", "s", "other", "00:00:00")
     )
-    api.send("DELETE", "/namespaces/etl/jobs/load")
-    api.send("DELETE", f"/namespaces/{q(DB)}/datasets/b")
-    api.get("/namespaces/etl/jobs/load", 404)
-    assert [each["name"] for each in api.get("/jobs")["jobs"]] == ["other"]
-    assert api.get("/search", q="load")["totalCount"] == 0
-    assert api.get(f"/namespaces/{q(DB)}/datasets")["totalCount"] == 1
-    api.tell(told("COMPLETE", "r", "load", "00:00:00", ("a",), ("b",)))  # the same again: no news
-    api.get("/namespaces/etl/jobs/load", 404)
-    api.tell(told("START", "r2", "load", "00:00:01"))
-    api.get("/namespaces/etl/jobs/load")
-    api.get(f"/namespaces/{q(DB)}/datasets/b", 404)
+    both.send("DELETE", "/namespaces/etl/jobs/load")
+    both.send("DELETE", f"/namespaces/{q(DB)}/datasets/b")
+    both.get("/namespaces/etl/jobs/load", 404)
+    assert [each["name"] for each in both.get("/jobs")["jobs"]] == ["other"]
+    assert both.get("/search", q="load")["totalCount"] == 0
+    assert both.get(f"/namespaces/{q(DB)}/datasets")["totalCount"] == 1
+    both.tell(told("COMPLETE", "r", "load", "00:00:00", ("a",), ("b",)))  # the same again: no news
+    both.get("/namespaces/etl/jobs/load", 404)
+    both.tell(told("START", "r2", "load", "00:00:01"))
+    both.get("/namespaces/etl/jobs/load")
+    both.get(f"/namespaces/{q(DB)}/datasets/b", 404)
 
 
-def test_a_hidden_namespace_hides_what_is_in_it(api: Api) -> None:
-    api.tell(told("COMPLETE", "r", "load", "00:00:00", ("a",)), told("COMPLETE", "s", "other", "00:00:00"))
-    assert api.send("DELETE", "/namespaces/etl")["isHidden"] is True
-    assert api.get("/jobs") == {"jobs": [], "totalCount": 0}
-    assert [each["isHidden"] for each in api.get("/namespaces")["namespaces"]] == [True, False]
-    api.tell(told("COMPLETE", "r2", "load", "01:00:00"))
-    assert api.get("/namespaces/etl")["isHidden"] is False
-    assert [each["name"] for each in api.get("/jobs")["jobs"]] == ["load"]
-    assert api.send("DELETE", "/namespaces/etl")["isHidden"] is True
-    assert api.send("PUT", "/namespaces/etl", {"ownerName": "me"})["isHidden"] is False
-    assert api.get("/jobs")["totalCount"] == 0, "the namespace is back, not what was in it"
+def test_a_hidden_namespace_hides_what_is_in_it(both: Api) -> None:
+    both.tell(told("COMPLETE", "r", "load", "00:00:00", ("a",)), told("COMPLETE", "s", "other", "00:00:00"))
+    assert both.send("DELETE", "/namespaces/etl")["isHidden"] is True
+    assert both.get("/jobs") == {"jobs": [], "totalCount": 0}
+    assert [each["isHidden"] for each in both.get("/namespaces")["namespaces"]] == [True, False]
+    both.tell(told("COMPLETE", "r2", "load", "01:00:00"))
+    assert both.get("/namespaces/etl")["isHidden"] is False
+    assert [each["name"] for each in both.get("/jobs")["jobs"]] == ["load"]
+    assert both.send("DELETE", "/namespaces/etl")["isHidden"] is True
+    assert both.send("PUT", "/namespaces/etl", {"ownerName": "me"})["isHidden"] is False
+    assert both.get("/jobs")["totalCount"] == 0, "the namespace is back, not what was in it"
 
 
-def test_what_is_put_again_is_shown_again(api: Api) -> None:
-    api.send("PUT", "/namespaces/n", {"ownerName": "me"})
-    api.send("PUT", "/sources/s", {"type": "POSTGRESQL", "connectionUrl": "jdbc:postgresql://h/d"})
+def test_what_is_put_again_is_shown_again(both: Api) -> None:
+    both.send("PUT", "/namespaces/n", {"ownerName": "me"})
+    both.send("PUT", "/sources/s", {"type": "POSTGRESQL", "connectionUrl": "jdbc:postgresql://h/d"})
     body = {"type": "DB_TABLE", "physicalName": "p", "sourceName": "s"}
     for _ in range(2):
-        api.send("PUT", "/namespaces/n/datasets/t", body)
-        api.send("DELETE", "/namespaces/n/datasets/t")
-        api.get("/namespaces/n/datasets/t", 404)
-    api.send("PUT", "/namespaces/n/datasets/t", body)
-    assert api.get("/namespaces/n/datasets/t")["sourceName"] == "s"
+        both.send("PUT", "/namespaces/n/datasets/t", body)
+        both.send("DELETE", "/namespaces/n/datasets/t")
+        both.get("/namespaces/n/datasets/t", 404)
+    both.send("PUT", "/namespaces/n/datasets/t", body)
+    assert both.get("/namespaces/n/datasets/t")["sourceName"] == "s"
 
 
-def test_what_people_say_outlives_events(api: Api) -> None:
+def test_what_people_say_outlives_events(both: Api) -> None:
     tags = facet(tags=[{"key": "gold", "value": "1", "source": "dbt"}])
     table = [
         {"namespace": DB, "name": "b", "facets": {"tags": tags, "documentation": facet(description="by dbt")}}
     ]
-    api.tell(told("COMPLETE", "r1", "load", "00:00:00", outputs=table))
+    both.tell(told("COMPLETE", "r1", "load", "00:00:00", outputs=table))
     place = f"/namespaces/{q(DB)}/datasets/b"
-    assert (api.get(place)["tags"], api.get(place)["description"]) == (["gold"], "by dbt")
-    api.send("POST", f"{place}/tags/mine")
-    api.send("DELETE", f"{place}/tags/gold")
+    assert (both.get(place)["tags"], both.get(place)["description"]) == (["gold"], "by dbt")
+    both.send("POST", f"{place}/tags/mine")
+    both.send("DELETE", f"{place}/tags/gold")
     later = (datetime.now(timezone.utc) + timedelta(days=400)).isoformat()
-    api.tell(told("COMPLETE", "r2", "load", later, outputs=table))
-    assert api.get(place)["tags"] == ["mine"]
+    both.tell(told("COMPLETE", "r2", "load", later, outputs=table))
+    assert both.get(place)["tags"] == ["mine"]
 
 
 def test_of_many_state_calls_at_once_the_last_by_time_counts(api: Api) -> None:
@@ -489,25 +496,25 @@ def test_stats_count_on_the_calendar() -> None:
     assert len(buckets("DAY", berlin, datetime.now(timezone.utc))) == 25
 
 
-def test_stats_count_runs_by_how_they_ended(api: Api) -> None:
+def test_stats_count_runs_by_how_they_ended(both: Api) -> None:
     now = datetime.now(timezone.utc)
-    api.tell(
+    both.tell(
         told("START", "a", "load", now.isoformat()),
         told("COMPLETE", "a", "load", now.isoformat()),
         told("FAIL", "b", "load", now.isoformat()),
     )
-    last = api.get("/stats/lineage-events", period="DAY")[-1]
+    last = both.get("/stats/lineage-events", period="DAY")[-1]
     assert {key: last[key] for key in ("start", "complete", "fail", "abort")} == {
         "start": 1,
         "complete": 1,
         "fail": 1,
         "abort": 0,
     }
-    assert [each["count"] for each in api.get("/stats/jobs", period="WEEK", timezone="UTC")] == [0] * 6 + [1]
+    assert [each["count"] for each in both.get("/stats/jobs", period="WEEK", timezone="UTC")] == [0] * 6 + [1]
 
 
-def test_graphql_answers_the_documented_queries(api: Api) -> None:
-    api.tell(
+def test_graphql_answers_the_documented_queries(both: Api) -> None:
+    both.tell(
         told("COMPLETE", "r", "load", "00:00:00", ("a",), ("b",), job_facets={"sql": facet(query="select 1")})
     )
     query = """query ($ns: String!) {
@@ -521,7 +528,7 @@ def test_graphql_answers_the_documented_queries(api: Api) -> None:
         graph { id type data { ... on Job { name } ... on Dataset { name } } outEdges { destination } }
       }
     }"""
-    answer = api.client.post("/api/v1-beta/graphql", json={"query": query, "variables": {"ns": DB}}).json()
+    answer = both.client.post("/api/v1-beta/graphql", json={"query": query, "variables": {"ns": DB}}).json()
     assert "errors" not in answer, answer
     data = answer["data"]
     assert data["jobs"][0]["facets"]["sql"]["query"] == "select 1"
@@ -534,14 +541,14 @@ def test_graphql_answers_the_documented_queries(api: Api) -> None:
         "job:etl:load",
     ]
     for bad in ("{ nothing }", "{ jobs {", "{" * 9000):
-        told_back = api.client.post("/api/v1-beta/graphql", json={"query": bad})
+        told_back = both.client.post("/api/v1-beta/graphql", json={"query": bad})
         assert (told_back.status_code, bool(told_back.json()["errors"])) == (200, True)
-    assert api.client.post("/api/v1-beta/graphql", json={}).status_code == 400
+    assert both.client.post("/api/v1-beta/graphql", json={}).status_code == 400
 
 
-def test_beta_search_marks_what_was_found(api: Api) -> None:
-    api.tell(told("COMPLETE", "r", "load_orders", "00:00:00"))
-    found = api.client.get("/api/v2beta/search/jobs", params={"q": "ORDERS"}).json()
+def test_beta_search_marks_what_was_found(both: Api) -> None:
+    both.tell(told("COMPLETE", "r", "load_orders", "00:00:00"))
+    found = both.client.get("/api/v2beta/search/jobs", params={"q": "ORDERS"}).json()
     assert (found["hits"][0]["run_id"], found["highlights"]) == (
         run("r"),
         [{"name": ["load_<em>orders</em>"]}],

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -39,10 +38,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield started
 
 
-def test_the_recorded_contract_holds(tmp_path: Path) -> None:
+def test_the_recorded_contract_holds(store_url: str) -> None:
     if not (CONTRACT / "contract.py").exists():
         pytest.skip(f"needs the recorded contract in {CONTRACT}")
-    with serving(f"sqlite:///{tmp_path}/x.db") as server:
+    with serving(store_url) as server:
         command = [sys.executable, str(CONTRACT / "contract.py"), "--url", server.url]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     lines = done.stdout.splitlines()
