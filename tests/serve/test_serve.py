@@ -51,8 +51,7 @@ def status(client: httpx.Client, rejects: int = 0) -> dict[str, Any]:
 
 
 def event(name: str, **more: Any) -> dict[str, Any]:
-    job = {"namespace": "test", "name": name}
-    return {"eventTime": "2026-01-01T00:00:00Z", "producer": "https://example.org", "job": job, **more}
+    return {"eventTime": "2026-01-01T00:00:00Z", "job": {"namespace": "test", "name": name}, **more}
 
 
 def test_one_event_is_answered_with_an_empty_201(client: httpx.Client) -> None:

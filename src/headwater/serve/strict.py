@@ -1,7 +1,8 @@
 """serve.strict: an event -> the rule of the spec that it breaks, where its sender should hear of it.
 
 Files and batches are taken as they come: what is missing is better known late than never. Whoever posts a single
-event hears, as from Marquez, that the producer, the run, the id of a parent's run or the name of a field is missing.
+event that claims, by its `schemaURL`, to keep the spec hears, as from Marquez, that the producer, the run, the id of a
+parent's run or the name of a field is missing.
 """
 
 from __future__ import annotations
@@ -62,9 +63,12 @@ _MISSING = re.compile(r"Object missing required field `(\w+)`(?: - at `\$\.?(.*)
 def broken_rule(body: bytes) -> EventError | None:
     """What is missing in an event; None where it is no event at all, which is for others to say.
 
-    >>> str(broken_rule(b'{"eventTime": "2026-01-01T00:00:00Z", "job": {"namespace": "a", "name": "b"}}'))
+    >>> event = b'{"eventTime": "2026-01-01T00:00:00Z", "job": {"namespace": "a", "name": "b"}, "schemaURL": "x/JobEvent"}'
+    >>> str(broken_rule(event))
     'producer: missing'
     """
+    if b'"schemaURL"' not in body:
+        return None
     fault = _fault(body)
     if fault is not None:
         try:

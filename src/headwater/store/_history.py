@@ -1,11 +1,10 @@
 """store._history: a page of runs or versions -> its rows, with facets, inputs and outputs, in a few statements.
 
-Facets repeat from run to run, so their bodies are kept unpacked by digest, as long as they fit.
+Every question takes a whole page of runs, jobs or datasets: how many statements there are never follows its length.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -14,8 +13,8 @@ from sqlalchemy import Connection
 from headwater.facts.contents import facet_of
 from headwater.facts.definitions import NEW
 from headwater.facts.versions import COMPLETE
-from headwater.store._driver import Cursor, among, cursor_of, listed
-from headwater.store._upsert import unpack
+from headwater.store._bodies import BODIES
+from headwater.store._driver import among, cursor_of, listed
 
 Row = dict[str, Any]
 _IDS = among()
@@ -37,7 +36,6 @@ _RUN = [
 _LINES = ", ".join(f"r.{name}" for name in _RUN)
 _NEWEST = "ORDER BY {}first_seen DESC, {}run_id DESC"
 """A store's own number of a run tells when it came, not when it was."""
-_PART = 500
 
 
 class Told(NamedTuple):
@@ -221,7 +219,7 @@ class History:
 
     def contents(self, digests: Collection[bytes]) -> dict[bytes, bytes]:
         """The bodies under these digests."""
-        return _BODIES.load(self._cursor, digests)
+        return BODIES.load(self._cursor, digests)
 
     # -- versions
 
@@ -373,39 +371,3 @@ def _row(row: Any) -> Row:
 
 def _deleted(told: Told) -> bool:
     return b'"_deleted"' in told.body and told.read().get("_deleted") is True
-
-
-class _Bodies:
-    """Unpacked bodies by digest: what was read lately, up to a number of bytes."""
-
-    def __init__(self, room: int = 64 << 20, largest: int = 64 << 10) -> None:
-        self._room, self._largest = room, largest
-        self._known: dict[bytes, bytes] = {}
-        self._size = 0
-        self._lock = threading.Lock()
-
-    def load(self, cursor: Cursor, digests: Collection[bytes]) -> dict[bytes, bytes]:
-        """The bodies under these digests."""
-        found = {digest: body for digest in digests if (body := self._known.get(digest)) is not None}
-        missing = [digest for digest in digests if digest not in found]
-        for start in range(0, len(missing), _PART):
-            part = missing[start : start + _PART]
-            marks = ", ".join("?" for _ in part)
-            cursor.execute(f"SELECT digest, body FROM contents WHERE digest IN ({marks})", part)
-            for digest, packed in cursor.fetchall():
-                found[bytes(digest)] = body = unpack(packed)
-                self._keep(bytes(digest), body)
-        return found
-
-    def _keep(self, digest: bytes, body: bytes) -> None:
-        if len(body) > self._largest:
-            return
-        with self._lock:
-            if self._size + len(body) > self._room:
-                self._known, self._size = {}, 0  # cheaper than keeping an order; the next calls fill it again
-            self._known[digest] = body
-            self._size += len(body)
-
-
-_BODIES = _Bodies()
-"""A digest is its body's in every store, so all of them share."""
