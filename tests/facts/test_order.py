@@ -100,6 +100,7 @@ definitions: st.SearchStrategy[Command] = st.one_of(
         fields=st.lists(fields, max_size=2).map(tuple),
         tags=st.sampled_from(((), ("pii",))),
         run_id=st.sampled_from((None, "a", "c")),
+        job=st.sampled_from((None, ("etl", "load"))),
         shown_at=st.none() | moments,
     ),
     st.builds(
@@ -111,6 +112,7 @@ definitions: st.SearchStrategy[Command] = st.one_of(
         inputs=st.lists(datasets, max_size=2).map(tuple),
         outputs=st.lists(datasets, max_size=2).map(tuple),
         location=st.sampled_from((None, "a", "b")),
+        run_id=st.sampled_from((None, "a")),
     ),
     st.builds(
         DefineRun,
@@ -120,6 +122,8 @@ definitions: st.SearchStrategy[Command] = st.one_of(
         job=st.sampled_from(("load", "other")),
         nominal_start=st.none() | moments,
         args=st.dictionaries(st.just("k"), st.sampled_from(("1", "2"))),
+        inputs=st.lists(datasets, max_size=2).map(tuple),
+        outputs=st.lists(datasets, max_size=2).map(tuple),
     ),
 )
 commands = commands | definitions

@@ -598,6 +598,38 @@ def test_any_order_gives_the_same_answers_and_so_does_a_replay(
             assert answers(second) == expected
 
 
+def test_what_was_written_by_hand_comes_back_with_a_replay(both: Api) -> None:
+    both.tell(told("COMPLETE", "r", "load", "00:00:00", ("a",), ("b",)))
+    both.send("PUT", "/namespaces/n", {"ownerName": "me", "description": "d"})
+    both.send("PUT", "/sources/s", {"type": "POSTGRESQL", "connectionUrl": "jdbc:postgresql://h/d"})
+    fields = [{"name": "id", "type": "INT", "tags": ["pii"], "description": "the key"}]
+    body = {"type": "STREAM", "physicalName": "p", "sourceName": "s", "fields": fields, "tags": ["gold"]}
+    both.send("PUT", "/namespaces/n/datasets/t", body)
+    io = {"inputs": [{"namespace": DB, "name": "a"}], "outputs": [{"namespace": "n", "name": "t"}]}
+    both.send("PUT", "/namespaces/n/jobs/j", {"type": "SERVICE", "location": "https://example.org/j", **io})
+    made = both.send("POST", "/namespaces/n/jobs/j/runs", {"args": {"day": "1"}}, 201)["id"]
+    both.send("POST", f"/jobs/runs/{made}/start", at="2026-02-01T00:00:00Z")
+    both.send("POST", f"/jobs/runs/{made}/complete", at="2026-02-01T00:01:00Z")
+    both.send("PUT", "/tags/gold", {"description": "the best"})
+    both.send("POST", "/namespaces/etl/jobs/load/tags/mine")
+    both.send("DELETE", f"/namespaces/{q(DB)}/datasets/b")
+    asked = (
+        *SAMPLE,
+        "/namespaces/n",
+        "/namespaces/n/datasets/t",
+        "/namespaces/n/jobs/j",
+        f"/jobs/runs/{made}",
+        "/sources/s",
+    )
+    before = {path: both.client.get(V + path).content for path in asked}
+    assert json.loads(before["/namespaces/n/jobs/j"])["type"] == "SERVICE"
+    assert json.loads(before[f"/jobs/runs/{made}"])["durationMs"] == 60_000
+    replay(both.store)
+    assert {path: both.client.get(V + path).content for path in asked} == before
+    with both.store.read() as reader:
+        assert reader.catalogue().find("dataset", DB, "b") is not None
+
+
 def test_the_document_describes_every_route(api: Api) -> None:
     paths = api.client.get("/openapi.json").json()["paths"]
     assert len([path for path in paths if path.startswith("/api/")]) >= 35

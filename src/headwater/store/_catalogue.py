@@ -5,13 +5,12 @@ Every list is one statement for the page and one for the count, whatever the num
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from sqlalchemy import Connection
 
 from headwater.facts.definitions import NEW
-from headwater.facts.tables import ref
 from headwater.store._driver import among, cursor_of, listed
 from headwater.store._edges import VISIBLE
 
@@ -357,12 +356,6 @@ class Catalogue:
                 listed(jobs),
             )
         }
-
-
-def refs(rows: Mapping[int, Row] | Sequence[Row]) -> list[str]:
-    """The references of rows with a namespace and a name."""
-    every = rows.values() if isinstance(rows, Mapping) else rows
-    return [ref(row["namespace"], row["name"]) for row in every]
 
 
 def _pattern(text: str) -> str:

@@ -233,16 +233,6 @@ class History:
         found = self.rows(f"{_WRITES} ORDER BY 2 DESC, 4 DESC LIMIT ? OFFSET ?", asked, asked, limit, offset)
         return [Write(*row)._replace(run_id=row[3] or None) for row in found], total
 
-    def write(self, datasets: Collection[int], run_id: str) -> Write | None:
-        """What one run wrote of a dataset."""
-        found = self.rows(
-            'SELECT o.dataset, o.first_seen, o.run, r.run_id, o."schema", o.lifecycle, o.last_seen FROM runs AS r'
-            f" JOIN outputs AS o ON o.run = r.id WHERE r.run_id = ? AND o.dataset IN {_IDS}",
-            run_id,
-            listed(datasets),
-        )
-        return next((Write(*row) for row in found), None)
-
     def current(self, leader: dict[int, int]) -> dict[int, Write]:
         """The current version of datasets, given every name of theirs with the one that stands for it.
 

@@ -32,13 +32,6 @@ ThingName = Annotated[str, PathParameter(description="A name; `/` and `:` percen
 RunId = Annotated[str, PathParameter(description="A run's UUID.")]
 
 
-class Refusal:
-    """The body of an error."""
-
-    code: int
-    message: str
-
-
 def responses(*statuses: int) -> dict[int, ResponseSpec]:
     """The errors that a call answers with, for the OpenAPI document."""
     said = {
@@ -90,10 +83,11 @@ def day(name: str, value: str | None) -> int | None:
     return stamp(name, f"{value}T00:00:00Z") if value is not None else None
 
 
-def name_of(what: str, value: str) -> str:
-    """A name that is written: not blank, not too long, without control characters."""
-    if not value.strip() or len(value) > LONGEST_NAME or any(letter < " " for letter in value):
-        raise ClientException(f"{what} must have 1 to {LONGEST_NAME:,} characters and no control characters")
+def name_of(what: str, value: str, longest: int = LONGEST_NAME) -> str:
+    """A name that is written: not blank, not too long for an index, without control characters."""
+    size = len(value.encode("utf-8", "surrogatepass"))
+    if not value.strip() or size > longest or any(letter < " " for letter in value):
+        raise ClientException(f"{what} must have 1 to {longest:,} bytes and no control characters")
     return value
 
 

@@ -20,14 +20,15 @@ _PATH = f"{ask.BASE}/namespaces/{{namespace:str}}/datasets"
 Version = Annotated[str, PathParameter(description="A version's UUID.")]
 Text = Annotated[str, msgspec.Meta(max_length=65536)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+Short = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 
 
 class FieldBody(msgspec.Struct):
     """A field of a dataset."""
 
-    name: Name
+    name: Short
     type: Text | None = None
-    tags: list[Name] | None = None
+    tags: list[Short] | None = None
     description: Text | None = None
 
 
@@ -38,7 +39,7 @@ class DatasetBody(msgspec.Struct, rename="camel"):
     physical_name: Name
     source_name: Name
     fields: list[FieldBody] | None = None
-    tags: list[Name] | None = None
+    tags: list[Short] | None = None
     description: Text | None = None
     schema_location: Text | None = None
     run_id: str | None = None

@@ -19,6 +19,7 @@ from headwater.serve.marquez import _asking as ask
 
 TagName = Annotated[str, PathParameter(description="A tag.")]
 FieldName = Annotated[str, PathParameter(description="A field of the dataset; `/` and `:` percent-encoded.")]
+_LONGEST = 255
 _DATASET = f"{ask.BASE}/namespaces/{{namespace:str}}/datasets/{{name:str}}"
 _JOB = f"{ask.BASE}/namespaces/{{namespace:str}}/jobs/{{name:str}}"
 
@@ -46,7 +47,7 @@ def put_tag(
     request: Request[Any, Any, State], state: State, tag: TagName, data: JSONBody[TagBody | None] = None
 ) -> dict[str, Any]:
     """Say what a tag means."""
-    name = ask.name_of("a tag", tag)
+    name = ask.name_of("a tag", tag, _LONGEST)
     at, by = ask.now(), ask.who(request)
     said: list[Command] = [Name(at=at, by=by, kind="tag", name=name)]
     if data is not None and data.description is not None:
@@ -59,7 +60,7 @@ def _set(
     request: Request[Any, Any, State], kind: str, model: dict[str, Any], tag: str, live: bool, field: str = ""
 ) -> None:
     """Put a tag on, or take it off. Marquez writes a field's tags in capitals."""
-    name = ask.name_of("a tag", tag.upper() if field else tag)
+    name = ask.name_of("a tag", tag.upper() if field else tag, _LONGEST)
     identity = model["id"]
     said = SetTag(
         at=ask.now(),
