@@ -42,12 +42,14 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "tables flows",
         "contents canonical",
         "derive",
+        "definitions",
         "commands versions",
         "fold",
         "remains",
         "oblivion",
     ),
-    "query": ("nodes", "lineage search show status audit"),
+    "query": ("nodes", "lineage search show status audit marquez"),
+    "query.marquez": ("nodes runs", "datasets", "jobs", "lists events stats lineage columns upstream"),
     "pipeline": (
         "session steps",
         "merge gather",
@@ -57,9 +59,9 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "upkeep rebuild",
     ),
     "serve": (
-        "settings buckets journal oidc wire schemas intake bodies consume",
+        "settings buckets journal oidc wire schemas intake bodies consume paths strict",
         "metrics auth",
-        "faults lineage native health running",
+        "faults lineage native health running marquez",
         "app",
     ),
     "capture.spark": (

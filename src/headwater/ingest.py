@@ -129,12 +129,14 @@ def ingest_all(
         yield ingest(store, batch, limits, redaction)
 
 
-def command(store: Store, said: Command) -> bool:
-    """Take a command; whether it was new."""
-    raw = encode_command(said)
-    parse_command(raw)
-    entry = Entry(digest_command(raw), "command", said.at, raw)
-    return store.write(Batch([entry], fold(derive_command(said)))) == 1
+def command(store: Store, *said: Command) -> bool:
+    """Take commands, all of them or none; whether any was new."""
+    entries: list[Entry] = []
+    for each in said:
+        raw = encode_command(each)
+        parse_command(raw)
+        entries.append(Entry(digest_command(raw), "command", each.at, raw))
+    return store.write(Batch(entries, fold(row for each in said for row in derive_command(each)))) > 0
 
 
 def restore(store: Store, entries: Iterable[Entry], progress: Callable[[int], None] | None = None) -> int:

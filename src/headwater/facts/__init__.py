@@ -2,6 +2,7 @@
 
 tables     what rows there are, and how two rows with one key become one
 derive     an event -> its rows, pure
+definitions  a dataset, job, run, namespace, source or tag defined by hand -> its rows
 commands   a write that is no event (a tag, a soft delete, an alias rule) -> its rows
 fold       rows -> tables in memory: an engine of its own, and the combiner in front of the others
 versions   a run's inputs and outputs -> the job version it shows

@@ -20,6 +20,8 @@ FINAL = 1 << 61
 """Added to a terminal state's stamp: it outranks any other, whatever the clocks say."""
 HEARSAY = -(1 << 61)
 """Added to the stamp of what a child run says of its parent: the parent's own word outranks it."""
+SPOKEN = 1 << 61
+"""Added to the stamp of what people say by hand: it outlives what events say."""
 _MAX_ERROR = 2_000
 _ABSENT = (b"null", b"")
 
@@ -33,7 +35,9 @@ def derive(event: Event) -> list[Row]:
     rows: list[Row] = []
     seen = {"first_seen": event.time, "last_seen": event.time}
     if event.kind == "dataset":
-        _dataset(rows, event, seen, event.dataset)  # type: ignore[arg-type]  # a dataset event has one
+        dataset, told = _dataset(rows, event, seen, event.dataset)  # type: ignore[arg-type]  # it has one
+        schema = {"schema": (event.time, schema_of(*told["schema"])[0])} if "schema" in told else {}
+        rows.append(("described", (dataset, event.time), schema))
         return rows
     job = ref(event.job.namespace, event.job.name)  # type: ignore[union-attr]  # the other kinds have a job
     _job(rows, event, seen, job)
@@ -112,6 +116,10 @@ def _parent(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet:
             continue
         row[column] = (event.time, run_uuid(run))
         theirs: dict[str, Any] = {"first_seen": event.time, "last_seen": event.time}
+        if column == "parent":
+            _nominal(
+                rows, theirs, event, job, _nominal_facet(event), HEARSAY
+            )  # of an Airflow task: its DAG run's
         if owner is not None:
             theirs["job"] = (event.time + HEARSAY, owner)
             if owner != job:
@@ -122,10 +130,17 @@ def _parent(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet:
         rows.append(("jobs", (job,), of_job))
 
 
-def _nominal(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: dict[str, Any]) -> None:
+def _nominal_facet(event: Event) -> dict[str, Any]:
+    raw = bytes((event.run_facets or {}).get("nominalTime", b""))
+    return facet_of(digest_of(raw), raw) if raw else {}
+
+
+def _nominal(
+    rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: dict[str, Any], shift: int = 0
+) -> None:
     for column, field in (("nominal_start", "nominalStartTime"), ("nominal_end", "nominalEndTime")):
         try:
-            _say(row, column, event.time, micros(facet[field]))
+            _say(row, column, event.time + shift, micros(facet[field]))
         except (KeyError, AttributeError, ValueError, OverflowError):
             continue  # a time that is none: the facet keeps it
 

@@ -158,6 +158,12 @@ TABLES: dict[str, Table] = {
             "what a job event said of a job's inputs and outputs, at its time",
         ),
         Table(
+            "described",
+            {"dataset": _DATASET, "at": _INT},
+            {"schema": _latest(_DIGEST)},
+            "that a dataset event, or a person, told of a dataset by itself, at its time",
+        ),
+        Table(
             "column_edges",
             {"job": _JOB, "dataset": _DATASET, "fingerprint": _DIGEST},
             _SEEN,
@@ -201,6 +207,12 @@ TABLES: dict[str, Table] = {
             {"kind": _TEXT, "owner": _TEXT, "field": _TEXT, "name": _TEXT},
             {"value": _latest()},
             "what people said of a thing by hand: a description, an owner; empty when taken back",
+        ),
+        Table(
+            "named",
+            {"kind": _TEXT, "name": _TEXT},
+            {**_SEEN, **_SHOWN},
+            "a namespace, source or tag that people spoke of by itself",
         ),
         Table("aliases", {"match": _TEXT}, {"rule": _latest()}, "alias rules; empty when taken back"),
         Table(

@@ -4,5 +4,6 @@ nodes     a name as people write it -> the node; a node -> its id
 lineage   a node, a direction, a depth, a time -> the graph around it
 search    a few letters -> the nodes that hold them
 show      a node or a run -> all that is known of it
+marquez   a question as Marquez's clients ask it -> the model that they expect
 status    the store -> how much there is, and what was refused
 """

@@ -10,7 +10,10 @@ consume   a topic of events -> the store, each exactly once
 bodies    a request -> its body: unpacked, within limits, of a type we read
 metrics   /metrics
 auth      a request and its handler's scope -> who calls, or a refusal
+strict    an event -> the rule of the spec that it breaks
 lineage   /api/v1/lineage, /api/v1/lineage/batch
+paths     a path whose parts hold slashes -> those parts
+marquez   /api/v1: the rest of Marquez's API
 native    /hw/v1: graph, show, search, status, rejects
 running   /hw/v1: audit, server, check
 health    /health, /ready

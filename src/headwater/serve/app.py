@@ -19,7 +19,7 @@ import headwater
 from headwater.errors import HeadwaterError, TransportError
 from headwater.event import Limits
 from headwater.redact import Redaction
-from headwater.serve import faults, health, lineage, metrics, native, running
+from headwater.serve import faults, health, lineage, marquez, metrics, native, paths, running
 from headwater.serve.auth import PUBLIC, Gate, check_keys, check_scopes
 from headwater.serve.bodies import Arriving
 from headwater.serve.consume import Consume, Feed
@@ -40,9 +40,20 @@ READS = [
     health.get_openapi,
     health.get_ready,
     metrics.get_metrics,
+    *marquez.READS,
 ]
-WRITES = [lineage.post_event, lineage.post_batch, running.post_check]
+WRITES = [lineage.post_event, lineage.post_batch, running.post_check, *marquez.WRITES]
 """What a read-only server does not have."""
+
+
+class App(Litestar):
+    """The web framework's app, for paths whose parts hold slashes."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""
+        if scope["type"] == "http":
+            paths.keep_slashes(scope)
+        await super().__call__(scope, receive, send)
 
 
 def create_app(
@@ -76,12 +87,14 @@ def create_app(
             if intake is not None:
                 intake.close()
 
-    app = Litestar(
-        route_handlers=[*READS, *([] if serving.read_only else WRITES)],
+    handlers = [*READS, *([] if serving.read_only else WRITES)]
+    app = App(
+        # one registration: handlers of one path that are registered one by one are wrapped more than once
+        route_handlers=[Router("/", route_handlers=handlers)],
         path=serving.base_path or None,
         lifespan=[writing],
         guards=[gate.check],
-        middleware=[metrics.REQUESTS.middleware],
+        middleware=[metrics.REQUESTS.middleware, paths.decode_parts],
         cors_config=_cors(serving) if serving.cors_origins else None,
         state=State(
             {

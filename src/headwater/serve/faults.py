@@ -56,7 +56,10 @@ def answer_fault(request: Request[Any, Any, Any], fault: HeadwaterError) -> Resp
 
 def answer_http(request: Request[Any, Any, Any], fault: HTTPException) -> Response[Any]:
     """An error of the web framework: an unknown path, a wrong parameter."""
-    more = {"errors": fault.extra} if fault.extra else {}
+    more: dict[str, Any] = {"errors": fault.extra} if fault.extra else {}
+    if fault.status_code == 400 and _marquez(request):  # its errors are sentences
+        found = fault.extra if isinstance(fault.extra, list) else [fault.extra or fault.detail]
+        more = {"errors": [_sentence(each) for each in found]}
     return _answer(request, fault.status_code, fault.detail, more, dict(fault.headers or {}))
 
 
@@ -66,12 +69,23 @@ def answer_unforeseen(request: Request[Any, Any, Any], fault: Exception) -> Resp
     return _answer(request, 500, "a fault of the server's own: its log tells more", {}, {})
 
 
+def _marquez(request: Request[Any, Any, Any]) -> bool:
+    path: str = request.scope["path"].removeprefix(request.app.state.serving.base_path)
+    return path.startswith("/api/")
+
+
+def _sentence(told: Any) -> str:
+    """`{"key": "limit", "message": "Expected `int` >= 0"}` -> one sentence."""
+    if not isinstance(told, dict):
+        return str(told)
+    return f"{told.get('key', '')} {told.get('message', '')}".strip()
+
+
 def _answer(
     request: Request[Any, Any, Any], status: int, message: str, more: dict[str, Any], headers: dict[str, str]
 ) -> Response[Any]:
-    path = request.scope["path"].removeprefix(request.app.state.serving.base_path)
     more["correlation_id"] = call_of(request.scope).id
-    if path.startswith("/api/"):
+    if _marquez(request):
         return Response({"code": status, "message": message, **more}, status_code=status, headers=headers)
     body = {
         "type": "about:blank",

@@ -7,6 +7,7 @@ from typing import Any
 
 from litestar import Request, Response, post
 from litestar.datastructures import State
+from litestar.openapi.datastructures import ResponseSpec
 
 from headwater.errors import EventError
 from headwater.event import split
@@ -14,12 +15,27 @@ from headwater.ingest import Outcome
 from headwater.serve.bodies import read_body
 from headwater.serve.journal import call_of
 from headwater.serve.schemas import TakesEvent, TakesEvents
+from headwater.serve.strict import broken_rule
+
+_REFUSALS = {
+    status: ResponseSpec(dict[str, Any], generate_examples=False, description=text)
+    for status, text in (
+        (400, "The body is no event."),
+        (413, "The body or an event is too large."),
+        (415, "The body is no JSON."),
+        (422, "A part of the event is wrong; `errors` says which."),
+    )
+}
 
 
-@post("/api/v1/lineage", status_code=201, scope="ingest", operation_class=TakesEvent)
+@post("/api/v1/lineage", status_code=201, scope="ingest", operation_class=TakesEvent, responses=_REFUSALS)
 async def post_event(request: Request[Any, Any, State], state: State) -> Response[bytes]:
     """Take one event; the answer is empty."""
     body = await _body(request, state)
+    fault = broken_rule(body)
+    if fault is not None:
+        await state.intake.refuse(body, fault)
+        raise fault
     outcome = await state.intake.take([body])
     if outcome.rejected:
         raise outcome.rejected[0][1]
@@ -31,6 +47,7 @@ async def post_event(request: Request[Any, Any, State], state: State) -> Respons
     status_code=200,
     scope="ingest",
     operation_class=TakesEvents,
+    responses=_REFUSALS,
 )
 async def post_batch(request: Request[Any, Any, State], state: State) -> Response[dict[str, Any]]:
     """Take an array of events; each is accepted or refused by itself."""

@@ -18,6 +18,11 @@ from headwater.facts import Row, Tables
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from headwater.store._catalogue import Catalogue as Catalogue
+    from headwater.store._edges import Edges as Edges
+    from headwater.store._history import Facets as Facets
+    from headwater.store._history import Told as Told
+    from headwater.store._history import Write as Write
     from headwater.store._reader import Reader as Reader
 
 STORES: plugins.Table = {

@@ -11,8 +11,11 @@ from sqlalchemy.sql import ColumnElement
 
 from headwater.facts.flows import When
 from headwater.naming import AliasRule
+from headwater.store._catalogue import Catalogue
 from headwater.store._edges import Edges
+from headwater.store._history import History
 from headwater.store._schema import TABLE, log, rejects
+from headwater.store._times import Times
 from headwater.store._upsert import unpack
 
 Rows = list[dict[str, Any]]
@@ -34,6 +37,18 @@ class Reader:
     def edges(self, when: When = When()) -> Edges:  # noqa: B008 - frozen
         """The edges that held at a time: what `graph.walk` walks on."""
         return Edges(self._connection, when)
+
+    def catalogue(self) -> Catalogue:
+        """Jobs, datasets, namespaces, sources and tags, page by page."""
+        return Catalogue(self._connection)
+
+    def history(self) -> History:
+        """Runs and versions, page by page, with their facets."""
+        return History(self._connection)
+
+    def times(self) -> Times:
+        """What happened when: the log's events, and counts of runs."""
+        return Times(self._connection)
 
     def find(self, kind: str, names: Iterable[tuple[str, str]]) -> list[int]:
         """The nodes with exactly these (namespace, name) pairs."""

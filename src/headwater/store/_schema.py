@@ -158,14 +158,23 @@ _runs, _datasets = TABLE["runs"], TABLE["datasets"]
 # As of a time, a job's edges are those of the last run before it that showed a version: one look-up here.
 _shows: Any = {"sqlite_where": _runs.c.io.is_not(None), "postgresql_where": _runs.c.io.is_not(None)}
 Index("ix_runs_job_ended", _runs.c.job, _runs.c.ended_at, **_shows)
-Index("ix_runs_job_first_seen", _runs.c.job, _runs.c.first_seen)
+Index("ix_runs_started_at", _runs.c.started_at)
+Index("ix_runs_ended_at", _runs.c.ended_at, _runs.c.state)
+# a job's newest runs; and, without a look at the runs themselves, how the last of them stands
+Index("ix_runs_job_first_seen", _runs.c.job, _runs.c.first_seen, _runs.c.state)
 Index("ix_edges_dataset", TABLE["edges"].c.dataset, TABLE["edges"].c.direction, TABLE["edges"].c.job)
+# the last run that wrote a dataset before a time
+Index("ix_outputs_dataset", TABLE["outputs"].c.dataset, TABLE["outputs"].c.first_seen)
 Index("ix_symlinks_alias", TABLE["symlinks"].c.alias)
 Index("ix_column_edges_fingerprint", TABLE["column_edges"].c.fingerprint)
 Index("ix_column_sources_dataset", TABLE["column_sources"].c.dataset)
 for _column in (_datasets.c.canonical, _datasets.c.alias_of):
     Index(None, _column, sqlite_where=_column.is_not(None), postgresql_where=_column.is_not(None))
 Index("ix_log_time", log.c.time)
+Index("ix_log_kind_time", log.c.kind, log.c.time)
+_jobs = TABLE["jobs"]
+_child: Any = {"sqlite_where": _jobs.c.parent.is_not(None), "postgresql_where": _jobs.c.parent.is_not(None)}
+Index("ix_jobs_parent", _jobs.c.parent, **_child)
 # the audit trail: the commands among a log of events
 _commands: Any = {"sqlite_where": log.c.kind == "command", "postgresql_where": log.c.kind == "command"}
 Index("ix_log_commands", log.c.id, **_commands)

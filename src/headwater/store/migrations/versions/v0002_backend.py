@@ -6,8 +6,9 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
-_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _WORDS = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+_TIMES = ("first_seen", "last_seen", "hidden_at", "shown_at")
 
 
 def upgrade() -> None:
@@ -35,6 +36,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("consumer", "topic", "partition"),
     )
     _keys()
+    _catalogue()
 
 
 def _keys() -> None:
@@ -87,3 +89,32 @@ def _partition() -> None:
     connection.execute(
         sa.text("INSERT INTO meta (key, value) VALUES ('partitions', :upto)"), {"upto": str(upto)}
     )
+
+
+def _catalogue() -> None:
+    """What is told of things by themselves, and what makes the lists of a catalogue quick."""
+    op.create_table(
+        "described",
+        sa.Column("dataset", _ID, nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("schema_at", sa.BigInteger(), nullable=True),
+        sa.Column("schema", sa.LargeBinary(), nullable=True),
+        sa.PrimaryKeyConstraint("dataset", "at"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "named",
+        sa.Column("kind", _WORDS, nullable=False),
+        sa.Column("name", _WORDS, nullable=False),
+        *(sa.Column(each, sa.BigInteger(), nullable=True) for each in _TIMES),
+        sa.PrimaryKeyConstraint("kind", "name"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_outputs_dataset", "outputs", ["dataset", "first_seen"])
+    op.create_index("ix_runs_started_at", "runs", ["started_at"])
+    op.create_index("ix_runs_ended_at", "runs", ["ended_at", "state"])
+    op.create_index("ix_log_kind_time", "log", ["kind", "time"])
+    child = sa.text("parent IS NOT NULL")
+    op.create_index("ix_jobs_parent", "jobs", ["parent"], sqlite_where=child, postgresql_where=child)
+    op.drop_index("ix_runs_job_first_seen", "runs")
+    op.create_index("ix_runs_job_first_seen", "runs", ["job", "first_seen", "state"])
