@@ -39,6 +39,7 @@ ROOT_IMPORTS = {"errors", "event", "emitter"}
 
 FLOWS: dict[str, tuple[str, ...]] = {
     "facts": ("tables flows", "contents canonical", "derive", "commands versions", "fold"),
+    "incidents": ("episodes", "history suspects"),
     "query": ("nodes", "lineage search show status"),
     "pipeline": (
         "session steps",
