@@ -12,8 +12,10 @@ from sqlalchemy.sql import ColumnElement
 from headwater.facts.flows import When
 from headwater.naming import AliasRule
 from headwater.store._edges import Edges
+from headwater.store._incidents import Faults
 from headwater.store._schema import TABLE, log, rejects
 from headwater.store._upsert import unpack
+from headwater.store._written import Writes
 
 Rows = list[dict[str, Any]]
 _NODES = {"job": "jobs", "dataset": "datasets"}
@@ -29,6 +31,14 @@ class Reader:
     def edges(self, when: When = When()) -> Edges:  # noqa: B008 - frozen
         """The edges that held at a time: what `graph.walk` walks on."""
         return Edges(self._connection, when)
+
+    def faults(self) -> Faults:
+        """What went wrong: what incidents are made of."""
+        return Faults(self._connection)
+
+    def writes(self) -> Writes:
+        """Who wrote what: whom incidents blame."""
+        return Writes(self._connection)
 
     def find(self, kind: str, names: Iterable[tuple[str, str]]) -> list[int]:
         """The nodes with exactly these (namespace, name) pairs."""

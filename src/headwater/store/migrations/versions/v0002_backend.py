@@ -1,5 +1,7 @@
 """store.migrations.versions.v0002_backend: the first format -> what a server for years keeps besides."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -29,9 +31,9 @@ def upgrade() -> None:
 
 def _incidents() -> None:
     number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-    told = [("failed", sa.BigInteger()), ("severity", _WORDS), ("details", _WORDS)]
+    told: list[tuple[str, Any]] = [("failed", sa.BigInteger()), ("severity", _WORDS), ("details", _WORDS)]
 
-    def latest(names: list[tuple[str, sa.types.TypeEngine[object]]]) -> list[sa.Column[object]]:
+    def latest(names: list[tuple[str, Any]]) -> list[sa.Column[Any]]:
         return [
             column
             for name, kind in names

@@ -1,0 +1,309 @@
+"""store._incidents: a time -> how the tests and jobs that ever failed have ended since.
+
+What never failed is not looked at: partial indexes name the rest. Of each test only what came after its last pass
+before the time is read, so the cost follows what is wrong and how long it lasts, not how often things ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, and_, exists, func, literal, or_, select, tuple_
+from sqlalchemy.sql import ColumnElement
+
+from headwater.facts.flows import NOW
+from headwater.store._schema import TABLE
+from headwater.store._written import PART, STATE, parts
+
+_assertions, _checks, _tests, _runs = (TABLE[name] for name in ("assertions", "checks", "tests", "runs"))
+_datasets, _jobs = TABLE["datasets"], TABLE["jobs"]
+
+
+class Ended(NamedTuple):
+    """How a test or a run ended once."""
+
+    run: str | None
+    root: str | None
+    """What attempts share."""
+    owner: int
+    """A dataset's number, of a run or a test without one its job's."""
+    test: str
+    field: str
+    failed: bool
+    at: int
+    since: int
+    severity: str | None
+    error: str | None = None
+
+
+class Faults:
+    """One moment of the store, asked for what went wrong."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def leaders(self, datasets: Collection[int]) -> dict[int, int]:
+        """Each dataset -> the one that stands for it."""
+        number = func.coalesce(_datasets.c.canonical, _datasets.c.id)
+        return {
+            row[0]: row[1]
+            for part in parts(datasets)
+            for row in self._connection.execute(
+                select(_datasets.c.id, number).where(_datasets.c.id.in_(part))
+            )
+        }
+
+    def members(self, datasets: Collection[int]) -> dict[int, set[int]]:
+        """Every name of these datasets, by number; a dataset is a name of its own."""
+        found: dict[int, set[int]] = {each: {each} for each in datasets}
+        for part in parts(datasets):
+            query = select(_datasets.c.canonical, _datasets.c.id).where(_datasets.c.canonical.in_(part))
+            for leader, number in self._connection.execute(query):
+                found[leader].add(number)
+        return found
+
+    def named(self, kind: str, numbers: Collection[int]) -> dict[int, tuple[str, str]]:
+        """The namespaces and names of jobs or datasets."""
+        table = (_datasets if kind == "dataset" else _jobs).c
+        return {
+            row[0]: (row[1], row[2])
+            for part in parts(numbers)
+            for row in self._connection.execute(
+                select(table.id, table.namespace, table.name).where(table.id.in_(part))
+            )
+        }
+
+    def assertions(self, since: int = NOW) -> list[Ended]:
+        """The outcomes of data-quality tests that ever failed, each from its last pass before `since` on."""
+        table = _assertions.c
+        failed = [
+            tuple(row)
+            for row in self._connection.execute(
+                select(table.dataset, table.assertion, table.field).where(table.failed == 1).distinct()
+            )
+        ]
+        leaders = self.leaders({row[0] for row in failed})
+        groups = {
+            leader: names for leader, names in self.members(set(leaders.values())).items() if len(names) > 1
+        }
+        alone = [row for row in failed if leaders[row[0]] not in groups]
+        found = self._since_last_pass(alone, since)
+        if groups:  # another name of the dataset may have passed: look at all of them, as far back as they go
+            wanted = {(leaders[row[0]], row[1], row[2]) for row in failed}
+            names = {name: leader for leader, every in groups.items() for name in every}
+            found += [
+                each
+                for part in parts(names)
+                for each in self._ended(_assertions.c.dataset.in_(part))
+                if (names[each.owner], each.test, each.field) in wanted
+            ]
+        return found
+
+    def _since_last_pass(self, tests: Sequence[tuple[Any, ...]], since: int) -> list[Ended]:
+        found: list[Ended] = []
+        for start in range(0, len(tests), PART):
+            part = tests[start : start + PART]
+            table, before = _assertions.c, _assertions.alias("before").c
+            key = tuple_(table.dataset, table.assertion, table.field)
+            last_pass = (
+                select(before.failed_at)
+                .where(
+                    before.dataset == table.dataset,
+                    before.assertion == table.assertion,
+                    before.field == table.field,
+                    before.failed == 0,
+                    before.failed_at < since,
+                )
+                .order_by(before.failed_at.desc())
+                .limit(1)
+                .scalar_subquery()
+            )
+            asked = select(table.dataset, table.assertion, table.field, last_pass).where(
+                table.failed == 1, key.in_(part)
+            )
+            cut = {tuple(row[:3]): row[3] for row in self._connection.execute(asked.distinct())}
+            rows = [
+                each
+                for test, at in cut.items()
+                for each in self._ended(_same(test), table.failed_at >= (at if at is not None else -NOW))
+            ]
+            found += rows
+            again = _undecided(rows)
+            if again:  # the pass was tried again under the same root: it is not the last word
+                found = [each for each in found if (each.owner, each.test, each.field) not in again]
+                for test in again:
+                    found += self._ended(_same(test))
+        return found
+
+    def _ended(self, *where: ColumnElement[bool]) -> list[Ended]:
+        table, root = _assertions.c, _runs.alias("root").c
+        query = (
+            select(
+                _runs.c.run_id,
+                root.run_id,
+                table.dataset,
+                table.assertion,
+                table.field,
+                table.failed,
+                table.failed_at,
+                table.first_seen,
+                table.severity,
+            )
+            .select_from(_assertions.join(_runs, _runs.c.id == table.run))
+            .join(root.id.table, root.id == func.coalesce(_runs.c.root, _runs.c.parent, _runs.c.id))
+            .where(*where)
+        )
+        return [_made(row) for row in self._connection.execute(query)]
+
+    def checks(self) -> list[Ended]:
+        """The outcomes of tests that no run told, of those that ever failed under any name of the dataset."""
+        table = _checks.c
+        failed = {
+            row[0]
+            for row in self._connection.execute(select(table.dataset).where(table.failed == 1).distinct())
+        }
+        names = {
+            name for every in self.members(set(self.leaders(failed).values())).values() for name in every
+        }
+        columns = (table.dataset, table.assertion, table.field, table.failed, table.at, table.severity)
+        return [
+            Ended(None, None, row[0], row[1], row[2], bool(row[3]), row[4], row[4], row[5])
+            for part in parts(names)
+            for row in self._connection.execute(select(*columns).where(table.dataset.in_(part)))
+        ]
+
+    def tests(self) -> list[Ended]:
+        """The outcomes of tests that runs tell of without a dataset, by job, of those that ever failed."""
+        table, root = _tests.c, _runs.alias("root").c
+        named = exists().where(_assertions.c.run == table.run, _assertions.c.assertion == table.test)
+        failed = (
+            select(_runs.c.job, table.test)
+            .join(_runs, _runs.c.id == table.run)
+            .where(table.failed == 1, _runs.c.job.is_not(None), ~named)
+            .distinct()
+            .subquery()
+        )
+        query = (
+            select(
+                _runs.c.run_id,
+                root.run_id,
+                _runs.c.job,
+                table.test,
+                literal(""),
+                table.failed,
+                table.failed_at,
+                table.first_seen,
+                table.severity,
+            )
+            .select_from(failed.join(_runs, _runs.c.job == failed.c.job))
+            .join(_tests, and_(table.run == _runs.c.id, table.test == failed.c.test))
+            .join(root.id.table, root.id == func.coalesce(_runs.c.root, _runs.c.parent, _runs.c.id))
+            .where(~named)
+        )
+        return [_made(row) for row in self._connection.execute(query)]
+
+    def runs(self, since: int = NOW) -> list[Ended]:
+        """How the runs of jobs that ever failed ended, each job's from its last success before `since` on.
+
+        A run whose child failed, or whose own test did, is left out: it is a consequence that its cause tells of.
+        """
+        failed, before, root = _runs.alias("failed").c, _runs.alias("before").c, _runs.alias("root").c
+        jobs = (
+            select(failed.job.label("job"))
+            .where(failed.state == STATE["FAIL"], failed.job.is_not(None))
+            .distinct()
+            .subquery()
+        )
+        last = (
+            select(func.max(before.ended_at))
+            .where(
+                before.state == STATE["COMPLETE"], before.job == jobs.c.job, before.ended_at < literal(since)
+            )
+            .scalar_subquery()
+        )
+        cut = select(jobs.c.job, func.coalesce(last, -NOW).label("at")).subquery()
+        rows: list[Any] = []
+        for state in ("FAIL", "COMPLETE"):
+            query = (
+                select(_runs.c.id, _runs.c.run_id, root.run_id, _runs.c.job, _runs.c.ended_at, _runs.c.error)
+                .select_from(
+                    cut.join(
+                        _runs,
+                        and_(
+                            _runs.c.job == cut.c.job,
+                            _runs.c.state == STATE[state],
+                            _runs.c.ended_at >= cut.c.at,
+                        ),
+                    )
+                )
+                .join(root.id.table, root.id == func.coalesce(_runs.c.root, _runs.c.parent, _runs.c.id))
+            )
+            rows += [(*row, state == "FAIL") for row in self._connection.execute(query)]
+        above, tested = self._consequences()
+        return [
+            Ended(run, root_id, job, "", "", fails, ended, ended, None, error)
+            for number, run, root_id, job, ended, error, fails in rows
+            if not fails or (number not in above and (error or number not in tested))
+        ]
+
+    def _consequences(self) -> tuple[set[int], set[int]]:
+        """Runs whose children failed, or whose children's tests did; and runs whose own tests did."""
+        runs, table = _runs.c, _assertions.c
+        tested = set(
+            self._connection.execute(select(table.run).where(table.failed == 1).distinct()).scalars()
+        )
+        tested |= set(self._connection.execute(select(_tests.c.run).where(_tests.c.failed == 1)).scalars())
+        above = set(
+            self._connection.execute(
+                select(runs.parent).where(runs.state == STATE["FAIL"], runs.parent.is_not(None)).distinct()
+            ).scalars()
+        )
+        for part in parts(tested):
+            query = select(runs.parent).where(runs.id.in_(part), runs.parent.is_not(None))
+            above |= set(self._connection.execute(query).scalars())
+        return above, tested
+
+    def verdicts(self) -> list[dict[str, Any]]:
+        """What people decided, in no order."""
+        return [dict(row) for row in self._connection.execute(select(TABLE["verdicts"])).mappings()]
+
+    def watches(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """(pattern, measure, rule) of what is held against its own history."""
+        table = TABLE["watches"].c
+        found = self._connection.execute(
+            select(table.pattern, table.measure, table.rule)
+            .where(table.rule != "")
+            .order_by(table.pattern, table.measure)
+        )
+        return [(pattern, measure, msgspec.json.decode(rule)) for pattern, measure, rule in found]
+
+    def every_dataset(self) -> Iterable[tuple[int, str, str]]:
+        """Every dataset that stands for itself."""
+        table = _datasets.c
+        alone = or_(table.canonical.is_(None), table.canonical == table.id)
+        return [tuple(row) for row in self._connection.execute(select(table.id, table.namespace, table.name).where(alone))]  # fmt: skip
+
+
+def _made(row: Any) -> Ended:
+    return Ended(*row[:5], bool(row[5]), *row[6:9])
+
+
+def _same(test: tuple[Any, ...]) -> ColumnElement[bool]:
+    table = _assertions.c
+    return and_(table.dataset == test[0], table.assertion == test[1], table.field == test[2])
+
+
+def _undecided(rows: Iterable[Ended]) -> set[tuple[int, str, str]]:
+    """Tests whose oldest row is a pass that a later attempt under the same root stands above."""
+    first: dict[tuple[int, str, str], Ended] = {}
+    for each in rows:
+        key = (each.owner, each.test, each.field)
+        if key not in first or each.at < first[key].at:
+            first[key] = each
+    return {
+        (each.owner, each.test, each.field)
+        for each in rows
+        if (one := first[each.owner, each.test, each.field]) is not each and one.root == each.root
+    }

@@ -1,0 +1,144 @@
+"""store._written: a dataset and a time -> the runs that had written it by then, and the schemas it was written with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, Select, and_, func, select
+
+from headwater.facts.derive import RANK
+from headwater.store._schema import TABLE
+from headwater.store._upsert import unpack
+
+_runs, _datasets, _edges, _outputs = (TABLE[name] for name in ("runs", "datasets", "edges", "outputs"))
+_MOST_WRITERS = 200
+PART = 400
+"""Values in one statement."""
+STATE = {name: f"{rank} {name}" for name, rank in RANK.items()}
+"""The states of runs, as rows keep them."""
+
+
+class Wrote(NamedTuple):
+    """A run that wrote a dataset, and when it ended; one that only says it runs, when it last said so."""
+
+    id: int
+    run: str
+    root: str
+    job: int
+    ended_at: int
+    state: str
+    error: str | None
+    rows: int | None
+    schema: bytes | None
+
+
+class Writes:
+    """One moment of the store, asked for who wrote what."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def schemas(self, datasets: Collection[int] | None = None) -> list[tuple[int, bytes, int, int]]:
+        """(dataset, schema, first and last written) of datasets that were written with more than one."""
+        table = TABLE["schemas"].c
+        number = func.coalesce(_datasets.c.canonical, _datasets.c.id)
+        query: Select[Any] = (
+            select(number, table.schema, func.min(table.first_written), func.max(table.last_written))
+            .join(_datasets, _datasets.c.id == table.dataset)
+            .where(table.first_written.is_not(None))
+            .group_by(number, table.schema)
+        )
+        if datasets is not None:
+            query = query.where(table.dataset.in_(list(datasets)))
+        rows = [tuple(row) for row in self._connection.execute(query)]
+        many: dict[int, int] = {}
+        for row in rows:
+            many[row[0]] = many.get(row[0], 0) + 1
+        return [row for row in rows if many[row[0]] > 1]
+
+    def fields(self, schemas: Collection[bytes]) -> dict[bytes, list[dict[str, Any]]]:
+        """The fields of schemas."""
+        contents = TABLE["contents"].c
+        return {
+            row[0]: msgspec.json.decode(unpack(row[1]))
+            for part in parts(schemas)
+            for row in self._connection.execute(
+                select(contents.digest, contents.body).where(contents.digest.in_(part))
+            )
+        }
+
+    def produced(self, datasets: Collection[int]) -> set[int]:
+        """Those of the names that some job writes."""
+        return {
+            number
+            for part in parts(datasets)
+            for number in self._connection.execute(
+                select(_edges.c.dataset)
+                .where(_edges.c.direction == "out", _edges.c.dataset.in_(part))
+                .distinct()
+            ).scalars()
+        }
+
+    def writers(self, names: Collection[int]) -> list[int]:
+        """The jobs that write a dataset under any of these names; of very many, those that did so last."""
+        seen = func.max(_edges.c.last_seen)
+        query = (
+            select(_edges.c.job)
+            .where(_edges.c.direction == "out", _edges.c.dataset.in_(list(names)))
+            .group_by(_edges.c.job)
+            .order_by(seen.desc(), _edges.c.job)
+            .limit(_MOST_WRITERS)
+        )
+        return list(self._connection.execute(query).scalars())
+
+    def written(self, jobs: Iterable[int], names: Collection[int], until: int, limit: int = 1) -> list[Wrote]:
+        """The last `limit` runs of each job that ended by then and wrote one of the names, newest first.
+
+        Two index look-ups a job, whatever number of runs it has had. A run that never says it ended (some tools
+        only say that it runs) counts from when it last said so.
+        """
+        found: list[Wrote] = []
+        listed = list(names)
+        runs, root = _runs.c, _runs.alias("root").c
+        for job in jobs:
+            ended = [
+                (runs.io.is_not(None), runs.ended_at),
+                (runs.state == STATE["FAIL"], runs.ended_at),
+                (runs.state == STATE["ABORT"], runs.ended_at),
+                (runs.state == STATE["RUNNING"], runs.first_seen),
+            ]
+            mine: dict[str, Wrote] = {}
+            for which, clock in ended:
+                query = (
+                    select(
+                        runs.id,
+                        runs.run_id,
+                        root.run_id,
+                        runs.job,
+                        runs.ended_at,
+                        runs.last_seen,
+                        runs.state,
+                        runs.error,
+                        _outputs.c.rows,
+                        _outputs.c.schema,
+                    )
+                    .select_from(_runs)
+                    .join(root.id.table, root.id == func.coalesce(runs.root, runs.parent, runs.id))
+                    .where(runs.job == job, which, clock <= until)
+                    .order_by(clock.desc(), runs.run_id.desc())
+                    .limit(limit)
+                )
+                query = query.join(_outputs, and_(_outputs.c.run == runs.id, _outputs.c.dataset.in_(listed)))
+                for row in self._connection.execute(query):
+                    at = row[4] if row[4] is not None else min(row[5], until)
+                    mine.setdefault(row[1], Wrote(*row[:4], at, *row[6:10]))
+            found += sorted(mine.values(), key=lambda each: (-each.ended_at, each.run))[:limit]
+        return sorted(found, key=lambda each: (-each.ended_at, each.run))
+
+
+def parts(values: Iterable[Any]) -> Iterable[list[Any]]:
+    """Values, some at a time."""
+    listed = sorted(values)
+    return (listed[start : start + PART] for start in range(0, len(listed), PART))
