@@ -40,7 +40,7 @@ ROOT_IMPORTS = {"errors", "event", "emitter"}
 FLOWS: dict[str, tuple[str, ...]] = {
     "facts": ("tables flows", "contents canonical", "derive", "commands versions", "fold"),
     "incidents": ("episodes", "history suspects"),
-    "query": ("nodes", "lineage search show status"),
+    "query": ("nodes", "lineage search show status incidents", "blame"),
     "pipeline": (
         "session steps",
         "merge gather",

@@ -6,7 +6,16 @@ suspects   runs upstream of what failed -> ranked, each with its reasons
 """
 
 from headwater.incidents.episodes import KINDS, Attempts, Incident, Outcome, State, Verdict, incidents
-from headwater.incidents.history import Schema, Written, breaks, deviation, freshness, schema_outcomes, volume
+from headwater.incidents.history import (
+    Schema,
+    Written,
+    breaks,
+    broken,
+    deviation,
+    freshness,
+    schema_outcomes,
+    volume,
+)
 from headwater.incidents.suspects import Candidate, Suspect, rank
 
 __all__ = [
@@ -21,6 +30,7 @@ __all__ = [
     "Verdict",
     "Written",
     "breaks",
+    "broken",
     "deviation",
     "freshness",
     "incidents",

@@ -136,6 +136,14 @@ def _changed(subject: str, column: str, schema: Schema, at: int, how: str) -> Ou
     return Outcome("schema", subject, "schema_change", column, at, bool(how), "", root, told=told)
 
 
+def broken(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What one schema breaks for readers of another."""
+    new = _columns(after)
+    return [
+        f"{name} {how}" for name, kind in _columns(before).items() if (how := breaks(kind, new.get(name)))
+    ]
+
+
 def breaks(before: str, after: str | None) -> str:
     """Why readers of a column break when its type changes; nothing where they do not.
 

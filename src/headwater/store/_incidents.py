@@ -157,6 +157,32 @@ class Faults:
         )
         return [_made(row) for row in self._connection.execute(query)]
 
+    def details(
+        self, run: str, names: Collection[int], test: str, field: str
+    ) -> tuple[str | None, str | None]:
+        """What was told of a test that a run made (JSON), and by which producer."""
+        table = _assertions.c
+        for told, where in (
+            (
+                table.details,
+                and_(table.assertion == test, table.field == field, table.dataset.in_(list(names))),
+            ),
+            (_tests.c.details, _tests.c.test == test),
+        ):
+            query = select(told, _runs.c.producer).join(_runs, _runs.c.id == told.table.c.run)
+            found = self._connection.execute(query.where(_runs.c.run_id == run, where).limit(1)).first()
+            if found is not None:
+                return found[0], found[1]
+        return None, None
+
+    def check_details(self, names: Collection[int], at: int, test: str, field: str) -> str | None:
+        """What was told of a test that no run made (JSON)."""
+        table = _checks.c
+        query = select(table.details).where(
+            table.dataset.in_(list(names)), table.at == at, table.assertion == test, table.field == field
+        )
+        return self._connection.execute(query.limit(1)).scalar()
+
     def checks(self) -> list[Ended]:
         """The outcomes of tests that no run told, of those that ever failed under any name of the dataset."""
         table = _checks.c
@@ -209,44 +235,44 @@ class Faults:
 
         A run whose child failed, or whose own test did, is left out: it is a consequence that its cause tells of.
         """
+        rows = self._runs_since(since)
+        if again := {key[0] for key in _undecided(row for _, row in rows)}:  # as for tests
+            rows = [row for row in rows if row[1].owner not in again]
+            rows += [row for part in parts(again) for row in self._runs_since(-NOW, part)]
+        above, tested = self._consequences()
+        return [
+            each
+            for number, each in rows
+            if not each.failed or (number not in above and (each.error or number not in tested))
+        ]
+
+    def _runs_since(self, since: int, jobs: Collection[int] | None = None) -> list[tuple[int, Ended]]:
         failed, before, root = _runs.alias("failed").c, _runs.alias("before").c, _runs.alias("root").c
-        jobs = (
-            select(failed.job.label("job"))
-            .where(failed.state == STATE["FAIL"], failed.job.is_not(None))
-            .distinct()
-            .subquery()
+        which = failed.job.in_(jobs) if jobs is not None else failed.job.is_not(None)
+        ever = (
+            select(failed.job.label("job")).where(failed.state == STATE["FAIL"], which).distinct().subquery()
         )
         last = (
             select(func.max(before.ended_at))
             .where(
-                before.state == STATE["COMPLETE"], before.job == jobs.c.job, before.ended_at < literal(since)
+                before.state == STATE["COMPLETE"], before.job == ever.c.job, before.ended_at < literal(since)
             )
             .scalar_subquery()
         )
-        cut = select(jobs.c.job, func.coalesce(last, -NOW).label("at")).subquery()
-        rows: list[Any] = []
+        cut = select(ever.c.job, func.coalesce(last, -NOW).label("at")).subquery()
+        found: list[tuple[int, Ended]] = []
         for state in ("FAIL", "COMPLETE"):
+            on = and_(_runs.c.job == cut.c.job, _runs.c.state == STATE[state], _runs.c.ended_at >= cut.c.at)
             query = (
                 select(_runs.c.id, _runs.c.run_id, root.run_id, _runs.c.job, _runs.c.ended_at, _runs.c.error)
-                .select_from(
-                    cut.join(
-                        _runs,
-                        and_(
-                            _runs.c.job == cut.c.job,
-                            _runs.c.state == STATE[state],
-                            _runs.c.ended_at >= cut.c.at,
-                        ),
-                    )
-                )
+                .select_from(cut.join(_runs, on))
                 .join(root.id.table, root.id == func.coalesce(_runs.c.root, _runs.c.parent, _runs.c.id))
             )
-            rows += [(*row, state == "FAIL") for row in self._connection.execute(query)]
-        above, tested = self._consequences()
-        return [
-            Ended(run, root_id, job, "", "", fails, ended, ended, None, error)
-            for number, run, root_id, job, ended, error, fails in rows
-            if not fails or (number not in above and (error or number not in tested))
-        ]
+            for number, run, top, job, ended, error in self._connection.execute(query):
+                found.append(
+                    (number, Ended(run, top, job, "", "", state == "FAIL", ended, ended, None, error))
+                )
+        return found
 
     def _consequences(self) -> tuple[set[int], set[int]]:
         """Runs whose children failed, or whose children's tests did; and runs whose own tests did."""
@@ -264,6 +290,25 @@ class Faults:
             query = select(runs.parent).where(runs.id.in_(part), runs.parent.is_not(None))
             above |= set(self._connection.execute(query).scalars())
         return above, tested
+
+    def tested(self) -> list[tuple[int, int, int, int]]:
+        """(dataset, tests, how many of them failed, when the last was) of every dataset with a test."""
+        table = _assertions.c
+        query = select(
+            table.dataset, func.count(), func.sum(table.failed), func.max(table.last_seen)
+        ).group_by(table.dataset)
+        more = select(_checks.c.dataset, func.count(), func.sum(_checks.c.failed), func.max(_checks.c.at))
+        return [
+            (number, count, int(failed or 0), last)
+            for each in (query, more.group_by(_checks.c.dataset))
+            for number, count, failed, last in self._connection.execute(each)
+        ]
+
+    def testers(self, dataset: int) -> str | None:
+        """The producer of the newest test of a dataset."""
+        table = _assertions.c
+        query = select(_runs.c.producer).join(_runs, _runs.c.id == table.run).where(table.dataset == dataset)
+        return self._connection.execute(query.order_by(table.last_seen.desc()).limit(1)).scalar()
 
     def verdicts(self) -> list[dict[str, Any]]:
         """What people decided, in no order."""
@@ -287,7 +332,8 @@ class Faults:
 
 
 def _made(row: Any) -> Ended:
-    return Ended(*row[:5], bool(row[5]), *row[6:9])
+    run, root, owner, test, field, failed, at, since, severity = row
+    return Ended(run, root, owner, test, field, bool(failed), at, since, severity)
 
 
 def _same(test: tuple[Any, ...]) -> ColumnElement[bool]:

@@ -137,6 +137,83 @@ class Writes:
             found += sorted(mine.values(), key=lambda each: (-each.ended_at, each.run))[:limit]
         return sorted(found, key=lambda each: (-each.ended_at, each.run))
 
+    def last_failed(self, job: int, until: int) -> tuple[str, int, str | None] | None:
+        """(run, when, why) of the last run of a job that failed by then, whatever it named."""
+        runs = _runs.c
+        query = (
+            select(runs.run_id, runs.ended_at, runs.error)
+            .where(runs.state == STATE["FAIL"], runs.job == job, runs.ended_at <= until)
+            .order_by(runs.ended_at.desc(), runs.run_id.desc())
+            .limit(1)
+        )
+        found = self._connection.execute(query).first()
+        return tuple(found) if found is not None else None
+
+    def with_schema(self, jobs: Iterable[int], names: Collection[int], schema: bytes, at: int) -> str | None:
+        """The run that first told a schema of what it wrote, at that time."""
+        runs = _runs.c
+        for job in jobs:
+            on = and_(_outputs.c.run == runs.id, _outputs.c.dataset.in_(list(names)))
+            query = (
+                select(runs.run_id)
+                .join(_outputs, and_(on, _outputs.c.schema == schema, _outputs.c.first_seen <= at))
+                .where(runs.job == job, runs.first_seen <= at, runs.last_seen >= at)
+                .order_by(runs.first_seen.desc(), runs.run_id)
+                .limit(1)
+            )
+            if found := self._connection.execute(query).scalar():
+                return str(found)
+        return None
+
+    def producers(self, names: Collection[int]) -> dict[int, str]:
+        """Of each of the names, the producer that the newest run of a job that writes it named."""
+        found: dict[int, str] = {}
+        runs = _runs.c
+        for part in parts(names):
+            query = (
+                select(_edges.c.dataset, _edges.c.job)
+                .where(_edges.c.direction == "out", _edges.c.dataset.in_(part))
+                .order_by(_edges.c.last_seen, _edges.c.job)
+            )
+            for dataset, job in {row[0]: row[1] for row in self._connection.execute(query)}.items():
+                last = select(runs.producer).where(runs.job == job).order_by(runs.first_seen.desc()).limit(1)
+                found[dataset] = self._connection.execute(last).scalar() or ""
+        return found
+
+    def of_run(self, run: str) -> dict[str, Any] | None:
+        """A run with its job's name and the run it belongs to."""
+        runs, jobs, above = _runs.c, TABLE["jobs"].c, _runs.alias("above").c
+        query = (
+            select(
+                runs.run_id,
+                runs.state,
+                runs.started_at,
+                runs.first_seen,
+                runs.ended_at,
+                runs.error,
+                runs.producer,
+                runs.job,
+                jobs.namespace,
+                jobs.name,
+                above.run_id.label("parent"),
+            )
+            .select_from(_runs.join(TABLE["jobs"], jobs.id == runs.job, isouter=True))
+            .join(above.id.table, above.id == runs.parent, isouter=True)
+            .where(runs.run_id == run)
+        )
+        found = self._connection.execute(query).mappings().first()
+        return dict(found) if found is not None else None
+
+    def touched(self, run: str) -> dict[str, set[int]]:
+        """The datasets that a run read (`in`) and wrote (`out`), by the names it gave them."""
+        number = select(_runs.c.id).where(_runs.c.run_id == run).scalar_subquery()
+        return {
+            side: set(
+                self._connection.execute(select(table.c.dataset).where(table.c.run == number)).scalars()
+            )
+            for side, table in (("in", TABLE["inputs"]), ("out", _outputs))
+        }
+
 
 def parts(values: Iterable[Any]) -> Iterable[list[Any]]:
     """Values, some at a time."""
