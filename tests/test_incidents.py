@@ -546,6 +546,15 @@ def test_it_can_be_reopened_and_noted(store: Store, failing: dict[str, Any]) -> 
         show_incident(store, 5, now=NOW)
 
 
+def test_it_can_be_reopened_though_the_test_has_passed(store: Store, failing: dict[str, Any]) -> None:
+    take(store, run("dbt", "11:00", inputs=[checked("orders", ("not_null", "id", True))]))
+    assert listed(store) == []
+    decide(store, failing, NOW - 2, "open", note="the test is wrong")
+    assert only(store)["id"] == failing["id"]
+    decide(store, failing, NOW - 1, "resolved")
+    assert listed(store) == []
+
+
 # ---- order, repeats, replay --------------------------------------------------------------------------------
 
 verdicts = st.builds(

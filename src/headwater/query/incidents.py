@@ -72,6 +72,13 @@ def gather(reader: Reader, *, since: int = NOW, now: int | None = None) -> Found
         )
         verdicts.setdefault(row["incident"], []).append(told)
     found.incidents = incidents(outcomes, verdicts)
+    reopened = {
+        number
+        for number, said in verdicts.items()
+        if max(((each.at, each.status) for each in said if each.status), default=(0, ""))[1] == "open"
+    }
+    if since != -NOW and reopened - found.by_id().keys():  # after the test had passed: look further back
+        return gather(reader, since=-NOW, now=now)
     return found
 
 
