@@ -40,7 +40,7 @@ ROOT_IMPORTS = {"errors", "event", "emitter"}
 FLOWS: dict[str, tuple[str, ...]] = {
     "facts": ("tables flows", "contents canonical", "derive", "commands versions", "fold"),
     "incidents": ("episodes", "history suspects"),
-    "query": ("nodes", "lineage search show status incidents", "blame"),
+    "query": ("nodes", "lineage search show status incidents correlation", "blame"),
     "pipeline": (
         "session steps",
         "merge gather",
@@ -49,7 +49,13 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "reading flow",
         "upkeep rebuild",
     ),
-    "serve": ("intake bodies metrics", "faults lineage native health", "app"),
+    "serve": (
+        "intake bodies metrics journal",
+        "auth",
+        "deciding",
+        "faults lineage native health correlator incidents",
+        "app",
+    ),
     "capture.spark": (
         "deps sqltext names agents settings extension",
         "expressions relation trimming",

@@ -79,17 +79,26 @@ def blame(reader: Reader, incident: Incident, about: Around) -> dict[str, Any] |
     return writes.of_run(run) if run is not None else None
 
 
-def suspects(
-    reader: Reader, incident: Incident, about: Around, found: Found
-) -> tuple[list[dict[str, Any]], Walk]:
-    """The runs upstream, ranked by what speaks against them; and the walk that met them."""
-    edges = reader.edges(When(until=about.at))
-    start = (
-        {"jobs": [about.job]} if incident.first.kind == "run" and about.job else {"datasets": about.datasets}
-    )
-    met = walk(edges, **start, direction="up", depth=DEPTH, limit=2_000)
+def upstream(reader: Reader, incident: Incident, about: Around) -> Walk:
+    """What was upstream when it began."""
+    failed = incident.first.kind == "run" and about.job is not None
+    start: dict[str, Any] = {"jobs": [about.job]} if failed else {"datasets": about.datasets}
+    return walk(reader.edges(When(until=about.at)), **start, direction="up", depth=DEPTH, limit=2_000)
+
+
+def downstream(reader: Reader, about: Around) -> Walk:
+    """What is downstream now."""
+    alone = about.job is not None and not about.datasets
+    start: dict[str, Any] = {"jobs": [about.job]} if alone else {"datasets": about.datasets}
+    return walk(reader.edges(), **start, direction="down", depth=DEPTH, limit=5_000)
+
+
+def suspects(reader: Reader, incident: Incident, about: Around, found: Found) -> list[dict[str, Any]]:
+    """The runs upstream, ranked by what speaks against them."""
+    met = upstream(reader, incident, about)
     column, path = incident.first.column, None
     if column and about.datasets:
+        edges = reader.edges(When(until=about.at))
         along = walk_columns(edges, [(each, column) for each in about.datasets], direction="up", depth=DEPTH)
         sources = {dataset for dataset, _ in along.columns}
         path = {job for job, dataset in met.writes if dataset in sources} if along.relations else None
@@ -117,7 +126,7 @@ def suspects(
             "reasons": list(each.reasons),
         }
         for each in ranked
-    ], met
+    ]
 
 
 def _failing(incident: Incident, found: Found, at: int) -> dict[int, int]:
@@ -166,11 +175,9 @@ def _candidate(
     return Candidate(last.run, distance, last.ended_at, False, "", changed, rows, tests, on_path, told=job)
 
 
-def impact(reader: Reader, incident: Incident, about: Around) -> tuple[dict[str, Any], Walk]:
+def impact(reader: Reader, incident: Incident, about: Around) -> dict[str, Any]:
     """What is downstream now, nearest first; of a column, which datasets it reaches."""
-    edges = reader.edges()
-    start = {"jobs": [about.job]} if about.job and not about.datasets else {"datasets": about.datasets}
-    met = walk(edges, **start, direction="down", depth=DEPTH, limit=5_000)
+    edges, met = reader.edges(), downstream(reader, about)
     reached: dict[int, list[str]] = {}
     if incident.first.column:
         columns = [(each, incident.first.column) for each in about.datasets]
@@ -192,7 +199,7 @@ def impact(reader: Reader, incident: Incident, about: Around) -> tuple[dict[str,
         "datasets": sorted(datasets, key=lambda each: (each["distance"], each["id"])),
         "jobs": sorted(node_id("job", row["namespace"], row["name"]) for row in jobs.values()),
         "cut": met.cut,
-    }, met
+    }
 
 
 def show_incident(store: Store, number: int, *, now: int | None = None) -> dict[str, Any]:
@@ -201,8 +208,8 @@ def show_incident(store: Store, number: int, *, now: int | None = None) -> dict[
         incident, found = find(reader, number, now)
         about = around(reader, incident, found)
         blamed = blame(reader, incident, about)
-        ranked, _ = suspects(reader, incident, about, found)
-        hit, _ = impact(reader, incident, about)
+        ranked = suspects(reader, incident, about, found)
+        hit = impact(reader, incident, about)
         said = told(reader, incident, found, incident.last)
         orphan = bool(orphaned(reader, found, [incident]))
     model = summary(incident, found.now)

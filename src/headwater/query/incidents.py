@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 DAY = 86_400_000_000
 _JOB = "\0job\0"  # before a job's reference: no dataset's name holds a NUL
+_TURNS = ("open", "resolved")
 _WRITES = 200
 """How many of a watched dataset's newest writes are looked at."""
 
@@ -72,11 +73,11 @@ def gather(reader: Reader, *, since: int = NOW, now: int | None = None) -> Found
         )
         verdicts.setdefault(row["incident"], []).append(told)
     found.incidents = incidents(outcomes, verdicts)
-    reopened = {
-        number
+    ends = {
+        number: max(((each.at, each.status) for each in said if each.status in _TURNS), default=(0, ""))[1]
         for number, said in verdicts.items()
-        if max(((each.at, each.status) for each in said if each.status), default=(0, ""))[1] == "open"
     }
+    reopened = {number for number, status in ends.items() if status == "open"}
     if since != -NOW and reopened - found.by_id().keys():  # after the test had passed: look further back
         return gather(reader, since=-NOW, now=now)
     return found

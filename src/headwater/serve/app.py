@@ -17,8 +17,9 @@ from litestar.openapi.config import OpenAPIConfig
 import headwater
 from headwater.errors import ConfigError, HeadwaterError, TransportError
 from headwater.event import Limits
-from headwater.serve import faults, health, lineage, metrics, native
+from headwater.serve import correlator, faults, health, incidents, lineage, metrics, native
 from headwater.serve.intake import Intake
+from headwater.serve.journal import keep_journal
 from headwater.store import Store
 
 
@@ -46,12 +47,15 @@ READS = [
     native.get_show,
     native.get_search,
     native.get_status,
+    *correlator.HANDLERS,
+    *incidents.HANDLERS,
     health.get_health,
+    health.get_ping,
     health.get_openapi,
     health.get_ready,
     metrics.get_metrics,
 ]
-WRITES = [lineage.post_event, lineage.post_batch]
+WRITES = [lineage.post_event, lineage.post_batch, *correlator.WRITES, *incidents.WRITES]
 
 
 def create_app(
@@ -77,7 +81,7 @@ def create_app(
         route_handlers=[*READS, *([] if serving.read_only else WRITES)],
         path=serving.base_path or None,
         lifespan=[writing],
-        middleware=[metrics.REQUESTS.middleware],
+        middleware=[keep_journal, metrics.REQUESTS.middleware],
         state=State({"store": store, "serving": serving, "tally": tally}),
         exception_handlers={
             HeadwaterError: faults.answer_fault,

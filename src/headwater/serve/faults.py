@@ -1,6 +1,7 @@
 """serve.faults: an error -> its status and its body, in the shape of the dialect that was spoken.
 
-Under `/api/v1` errors have Marquez's shape, elsewhere that of RFC 9457 (`application/problem+json`).
+Under `/api/v1` errors have Marquez's shape, on Correlator's paths its problem body, elsewhere that of RFC 9457
+(`application/problem+json`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,15 @@ from headwater.errors import (
     TooLarge,
 )
 from headwater.serve.intake import Busy
+from headwater.serve.journal import call_of
+
+_CORRELATOR = (
+    "/api/v1/lineage/batch",
+    "/api/v1/lineage/events",
+    "/api/v1/incidents",
+    "/api/v1/health/correlation",
+)
+_PROBLEMS = "https://getcorrelator.io/problems"
 
 STATUS: dict[type[HeadwaterError], int] = {
     TooLarge: 413,
@@ -60,14 +70,18 @@ def answer_http(request: Request[Any, Any, Any], fault: HTTPException) -> Respon
 def _answer(
     request: Request[Any, Any, Any], status: int, message: str, more: dict[str, Any], headers: dict[str, str]
 ) -> Response[Any]:
-    path = request.url.path.removeprefix(request.app.state.serving.base_path)
-    if path.startswith("/api/"):
+    serving = request.app.state.serving
+    path = request.scope["path"].removeprefix(serving.base_path)
+    correlator = path.startswith(_CORRELATOR) or (path == "/api/v1/lineage" and serving.lineage_status == 200)
+    if path.startswith("/api/") and not correlator:
         return Response({"code": status, "message": message, **more}, status_code=status, headers=headers)
     body = {
-        "type": "about:blank",
+        "type": f"{_PROBLEMS}/{status}" if correlator else "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": message,
+        "instance": path,
+        "correlation_id": call_of(request.scope).id,
         **more,
     }
     return Response(body, status_code=status, headers=headers, media_type="application/problem+json")

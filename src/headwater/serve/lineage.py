@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from typing import Any
-from uuid import uuid4
 
 from litestar import Request, Response, post
 from litestar.datastructures import State
@@ -13,9 +12,12 @@ from headwater.errors import EventError
 from headwater.event import split
 from headwater.ingest import Outcome
 from headwater.serve.bodies import read_body
+from headwater.serve.journal import call_of
+
+_BROKEN = "broken JSON: "
 
 
-@post("/api/v1/lineage", status_code=201)
+@post("/api/v1/lineage", status_code=201, scope="ingest")
 async def post_event(request: Request[Any, Any, State], state: State) -> Response[bytes]:
     """Take one event; the answer is empty."""
     body = await _body(request, state)
@@ -25,18 +27,25 @@ async def post_event(request: Request[Any, Any, State], state: State) -> Respons
     return Response(b"", status_code=state.serving.lineage_status)
 
 
-@post(["/api/v1/lineage/batch", "/api/v1/lineage/events"], status_code=200)
+@post(["/api/v1/lineage/batch", "/api/v1/lineage/events"], status_code=200, scope="ingest")
 async def post_batch(request: Request[Any, Any, State], state: State) -> Response[dict[str, Any]]:
     """Take an array of events; each is accepted or refused by itself."""
     body = await _body(request, state)
     try:
         payloads = split(body) if body.lstrip()[:1] == b"[" else None
         if payloads is None:
-            raise EventError("", "the body is no array of events" if body.strip() else "the body is empty")
+            raise EventError(
+                "",
+                "Invalid JSON: the body is no array of events"
+                if body.strip()
+                else "Request body cannot be empty",
+            )
         if not payloads:
-            raise EventError("", "the array of events is empty")
+            raise EventError("", "Event array cannot be empty")
     except EventError as fault:
         await state.intake.refuse(body, fault)
+        if fault.reason.startswith(_BROKEN):  # in the words of Correlator, whose path this is
+            raise EventError("", f"Invalid JSON: {fault.reason.removeprefix(_BROKEN)}") from None
         raise
     outcome: Outcome = await state.intake.take(payloads)
     failed = len(outcome.rejected)
@@ -53,7 +62,7 @@ async def post_batch(request: Request[Any, Any, State], state: State) -> Respons
         "failed_events": [
             {"index": index, "reason": str(fault), "retriable": False} for index, fault in outcome.rejected
         ],
-        "correlation_id": request.headers.get("x-correlation-id") or str(uuid4()),
+        "correlation_id": call_of(request.scope).id,
         "timestamp": datetime.now(timezone.utc).isoformat().replace("+00:00", "Z"),
     }
     return Response(answer, status_code={"success": 200, "partial_success": 207, "error": 422}[status])

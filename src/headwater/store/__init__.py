@@ -16,6 +16,8 @@ from headwater import plugins
 from headwater.facts import Row, Tables
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from headwater.store._reader import Reader as Reader
 
 STORES: plugins.Table = {
@@ -85,6 +87,9 @@ class Store(Protocol):
 
     def read(self) -> AbstractContextManager[Reader]:
         """One moment of the store, to ask about."""
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction for what stands outside the log: keys, leases."""
 
     def dump(self) -> Tables:
         """Every table with identities in place of numbers, in the shape of `facts.settle`."""

@@ -28,6 +28,11 @@ class Reader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    @property
+    def connection(self) -> Connection:
+        """The same moment, for the questions of another module."""
+        return self._connection
+
     def edges(self, when: When = When()) -> Edges:  # noqa: B008 - frozen
         """The edges that held at a time: what `graph.walk` walks on."""
         return Edges(self._connection, when)

@@ -99,6 +99,12 @@ class SqlStore:
         connection.execute(meta.insert().values(key="generation", value=generation))
         self._refresh(connection)
 
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction for what stands outside the log: keys, leases; no reader is kept waiting."""
+        with self._transaction() as connection:
+            yield connection
+
     def unknown(self, digests: Sequence[bytes]) -> set[bytes]:
         """Those of the digests that the log does not hold."""
         missing = set(digests)

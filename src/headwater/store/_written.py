@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -80,6 +80,12 @@ class Writes:
                 .distinct()
             ).scalars()
         }
+
+    def produced_datasets(self) -> set[int]:
+        """Every dataset that some job writes, by the one that stands for it."""
+        number = func.coalesce(_datasets.c.canonical, _datasets.c.id)
+        query = select(number).join(_edges, _edges.c.dataset == _datasets.c.id)
+        return set(self._connection.execute(query.where(_edges.c.direction == "out").distinct()).scalars())
 
     def writers(self, names: Collection[int]) -> list[int]:
         """The jobs that write a dataset under any of these names; of very many, those that did so last."""
@@ -165,19 +171,21 @@ class Writes:
                 return str(found)
         return None
 
-    def producers(self, names: Collection[int]) -> dict[int, str]:
-        """Of each of the names, the producer that the newest run of a job that writes it named."""
-        found: dict[int, str] = {}
-        runs = _runs.c
-        for part in parts(names):
+    def producers(self, datasets: Mapping[int, Collection[int]]) -> dict[int, str]:
+        """Of each dataset (with its names), the producer that the newest run of the job that wrote it last named."""
+        leader = {name: number for number, names in datasets.items() for name in names}
+        last: dict[int, int] = {}
+        for part in parts(leader):
             query = (
                 select(_edges.c.dataset, _edges.c.job)
                 .where(_edges.c.direction == "out", _edges.c.dataset.in_(part))
                 .order_by(_edges.c.last_seen, _edges.c.job)
             )
-            for dataset, job in {row[0]: row[1] for row in self._connection.execute(query)}.items():
-                last = select(runs.producer).where(runs.job == job).order_by(runs.first_seen.desc()).limit(1)
-                found[dataset] = self._connection.execute(last).scalar() or ""
+            last.update({leader[dataset]: job for dataset, job in self._connection.execute(query)})
+        runs, found = _runs.c, dict[int, str]()
+        for dataset, job in last.items():
+            newest = select(runs.producer).where(runs.job == job).order_by(runs.first_seen.desc()).limit(1)
+            found[dataset] = self._connection.execute(newest).scalar() or ""
         return found
 
     def of_run(self, run: str) -> dict[str, Any] | None:
