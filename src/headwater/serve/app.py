@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from litestar import Litestar, Request
+from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, MethodNotAllowedException
 from litestar.openapi.config import OpenAPIConfig
@@ -21,6 +22,7 @@ from headwater.serve import correlator, faults, health, incidents, lineage, metr
 from headwater.serve.intake import Intake
 from headwater.serve.journal import keep_journal
 from headwater.store import Store
+from headwater.work import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Serving:
     lineage_status: int = 201
     """What a single `POST /api/v1/lineage` answers: 201 as Marquez does, 200 as Correlator."""
     max_request_bytes: int = 64 << 20
+    work: bool = True
+    """Whether this server does what must happen by itself; of several, one at a time does."""
 
     def __post_init__(self) -> None:
         if self.lineage_status not in (200, 201):
@@ -71,17 +75,22 @@ def create_app(
     async def writing(app: Litestar) -> AsyncIterator[None]:
         intake = None if serving.read_only else Intake(store, limits, count=tally.count)
         app.state.intake = intake
+        worker = Worker(store) if serving.work and not serving.read_only else None
+        if worker is not None:
+            worker.start()
         try:
             yield
         finally:
+            if worker is not None:
+                await sync_to_thread(worker.close)
             if intake is not None:
                 intake.close()
 
-    return Litestar(
+    app = Litestar(
         route_handlers=[*READS, *([] if serving.read_only else WRITES)],
         path=serving.base_path or None,
         lifespan=[writing],
-        middleware=[keep_journal, metrics.REQUESTS.middleware],
+        middleware=[metrics.REQUESTS.middleware],
         state=State({"store": store, "serving": serving, "tally": tally}),
         exception_handlers={
             HeadwaterError: faults.answer_fault,
@@ -93,6 +102,8 @@ def create_app(
         signature_types=[Request],
         debug=False,
     )
+    app.asgi_handler = keep_journal(app.asgi_handler)  # outside of routing: an unknown path is told, too
+    return app
 
 
 def run_server(
