@@ -72,9 +72,10 @@ def run(
     }
 
 
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with closing(open_store("memory:")) as made:
+@pytest.fixture(params=["memory", "postgresql"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    url = "memory:" if request.param == "memory" else request.getfixturevalue("postgres").make()
+    with closing(open_store(url)) as made:
         yield made
 
 

@@ -6,16 +6,16 @@ before the time is read, so the cost follows what is wrong and how long it lasts
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, and_, exists, func, literal, or_, select, tuple_
+from sqlalchemy import Connection, and_, exists, func, literal, or_, select
 from sqlalchemy.sql import ColumnElement
 
 from headwater.facts.flows import NOW
 from headwater.store._schema import TABLE
-from headwater.store._written import PART, STATE, parts
+from headwater.store._written import STATE, parts
 
 _assertions, _checks, _tests, _runs = (TABLE[name] for name in ("assertions", "checks", "tests", "runs"))
 _datasets, _jobs = TABLE["datasets"], TABLE["jobs"]
@@ -77,65 +77,67 @@ class Faults:
 
     def assertions(self, since: int = NOW) -> list[Ended]:
         """The outcomes of data-quality tests that ever failed, each from its last pass before `since` on."""
-        table = _assertions.c
-        failed = [
+        rows = self._since_last_pass(since)
+        if again := _undecided(rows):  # the pass was tried again under the same root: it is not the last word
+            rows = [each for each in rows if (each.owner, each.test, each.field) not in again]
+            for test in again:
+                rows += self._ended(_same(test))
+        return rows + self._of_groups()
+
+    def _since_last_pass(self, since: int) -> list[Ended]:
+        """Of datasets with one name: all of it in one statement."""
+        table, before = _assertions.c, _assertions.alias("before").c
+        failed = (
+            select(table.dataset, table.assertion, table.field)
+            .join(_datasets, _datasets.c.id == table.dataset)
+            .where(table.failed == 1, _datasets.c.canonical.is_(None))
+            .distinct()
+            .cte("failed")
+        )
+        last = (
+            select(before.failed_at)
+            .where(
+                before.dataset == failed.c.dataset,
+                before.assertion == failed.c.assertion,
+                before.field == failed.c.field,
+                before.failed == 0,
+                before.failed_at < literal(since),
+            )
+            .order_by(before.failed_at.desc())
+            .limit(1)
+            .scalar_subquery()
+        )
+        cut = select(failed, func.coalesce(last, -NOW).label("at")).cte("cut")
+        return self._ended(
+            table.dataset == cut.c.dataset,
+            table.assertion == cut.c.assertion,
+            table.field == cut.c.field,
+            table.failed_at >= cut.c.at,
+        )
+
+    def _of_groups(self) -> list[Ended]:
+        """Of datasets with several names another may have passed: all of them, as far back as they go."""
+        table, names = _assertions.c, _datasets.c
+        query = select(names.canonical, table.assertion, table.field).join(
+            _datasets, names.id == table.dataset
+        )
+        wanted = {
             tuple(row)
             for row in self._connection.execute(
-                select(table.dataset, table.assertion, table.field).where(table.failed == 1).distinct()
+                query.where(table.failed == 1, names.canonical.is_not(None)).distinct()
             )
-        ]
-        leaders = self.leaders({row[0] for row in failed})
-        groups = {
-            leader: names for leader, names in self.members(set(leaders.values())).items() if len(names) > 1
         }
-        alone = [row for row in failed if leaders[row[0]] not in groups]
-        found = self._since_last_pass(alone, since)
-        if groups:  # another name of the dataset may have passed: look at all of them, as far back as they go
-            wanted = {(leaders[row[0]], row[1], row[2]) for row in failed}
-            names = {name: leader for leader, every in groups.items() for name in every}
-            found += [
-                each
-                for part in parts(names)
-                for each in self._ended(_assertions.c.dataset.in_(part))
-                if (names[each.owner], each.test, each.field) in wanted
-            ]
-        return found
-
-    def _since_last_pass(self, tests: Sequence[tuple[Any, ...]], since: int) -> list[Ended]:
-        found: list[Ended] = []
-        for start in range(0, len(tests), PART):
-            part = tests[start : start + PART]
-            table, before = _assertions.c, _assertions.alias("before").c
-            key = tuple_(table.dataset, table.assertion, table.field)
-            last_pass = (
-                select(before.failed_at)
-                .where(
-                    before.dataset == table.dataset,
-                    before.assertion == table.assertion,
-                    before.field == table.field,
-                    before.failed == 0,
-                    before.failed_at < since,
-                )
-                .order_by(before.failed_at.desc())
-                .limit(1)
-                .scalar_subquery()
-            )
-            asked = select(table.dataset, table.assertion, table.field, last_pass).where(
-                table.failed == 1, key.in_(part)
-            )
-            cut = {tuple(row[:3]): row[3] for row in self._connection.execute(asked.distinct())}
-            rows = [
-                each
-                for test, at in cut.items()
-                for each in self._ended(_same(test), table.failed_at >= (at if at is not None else -NOW))
-            ]
-            found += rows
-            again = _undecided(rows)
-            if again:  # the pass was tried again under the same root: it is not the last word
-                found = [each for each in found if (each.owner, each.test, each.field) not in again]
-                for test in again:
-                    found += self._ended(_same(test))
-        return found
+        leader = {
+            name: number
+            for number, every in self.members({row[0] for row in wanted}).items()
+            for name in every
+        }
+        return [
+            each
+            for part in parts(leader)
+            for each in self._ended(table.dataset.in_(part))
+            if (leader[each.owner], each.test, each.field) in wanted
+        ]
 
     def _ended(self, *where: ColumnElement[bool]) -> list[Ended]:
         table, root = _assertions.c, _runs.alias("root").c
@@ -151,9 +153,10 @@ class Faults:
                 table.first_seen,
                 table.severity,
             )
-            .select_from(_assertions.join(_runs, _runs.c.id == table.run))
-            .join(root.id.table, root.id == func.coalesce(_runs.c.root, _runs.c.parent, _runs.c.id))
             .where(*where)
+            .where(
+                _runs.c.id == table.run, root.id == func.coalesce(_runs.c.root, _runs.c.parent, _runs.c.id)
+            )
         )
         return [_made(row) for row in self._connection.execute(query)]
 
@@ -239,7 +242,7 @@ class Faults:
         if again := {key[0] for key in _undecided(row for _, row in rows)}:  # as for tests
             rows = [row for row in rows if row[1].owner not in again]
             rows += [row for part in parts(again) for row in self._runs_since(-NOW, part)]
-        above, tested = self._consequences()
+        above, tested = self._consequences() if any(each.failed for _, each in rows) else (set(), set())
         return [
             each
             for number, each in rows
