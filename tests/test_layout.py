@@ -50,7 +50,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "upkeep rebuild",
     ),
     "serve": (
-        "intake bodies metrics journal",
+        "intake bodies metrics journal strict",
         "auth",
         "deciding",
         "faults lineage native health correlator incidents",

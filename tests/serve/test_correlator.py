@@ -186,6 +186,45 @@ def test_what_is_no_batch_is_a_problem(
     problem(contract, answer, status, words)
 
 
+def test_the_first_thing_that_is_wrong_is_told_in_its_order(client: httpx.Client) -> None:
+    bad: dict[str, Any] = {"eventType": "GONE", "eventTime": "never", "run": {}, "job": {}}
+    for path in ("eventType", "eventTime", "run.runId", "job.namespace", "job.name"):
+        (told,) = client.post("/api/v1/lineage/batch", json=[bad]).json()["failed_events"]
+        assert told["reason"].startswith(f"{path}: ")
+        owner, _, name = path.rpartition(".")
+        good = event("x", 1)
+        (bad[owner] if owner else bad)[name] = (good[owner] if owner else good)[name]
+    assert client.post("/api/v1/lineage/batch", json=[bad]).status_code == 200, "no producer, no schemaURL"
+
+
+def test_strictly_all_is_refused_that_correlator_refuses(tmp_path: Path, contract: dict[str, Any]) -> None:
+    with serving(
+        f"sqlite:///{tmp_path}/x.db", environment={"HEADWATER_SERVE__CORRELATOR_STRICT": "true"}
+    ) as other:
+
+        def sent(*events: dict[str, Any]) -> httpx.Response:
+            return httpx.post(f"{other.url}/api/v1/lineage/batch", json=list(events))
+
+        good = event("x", 5)
+        wrong = [
+            {**good, "eventType": "complete"},
+            {**good, "producer": ""},
+            {**good, "schemaURL": "https://example.org/spec.json"},
+            {"eventTime": at(1), "dataset": table("x")},
+        ]
+        answer = sent(good, *wrong)
+        told = shaped(contract, "LineageResponse", answer.json())
+        assert (answer.status_code, [each["index"] for each in told["failed_events"]]) == (207, [1, 2, 3, 4])
+        reasons = [each["reason"].partition(":")[0] for each in told["failed_events"]]
+        assert reasons == ["eventType", "producer", "schemaURL", "eventType"]
+        began = {**good, "eventType": "START", "eventTime": at(1)}
+        problem(contract, sent(good, began), 422, "Invalid event sequence: COMPLETE -> START")
+        assert sent(began | {"eventTime": at(9)}, good).status_code == 200
+        assert httpx.post(f"{other.url}/api/v1/lineage", json=wrong[1]).status_code == 201, (
+            "Marquez's path is not"
+        )
+
+
 def test_a_correlation_id_that_could_do_harm_is_not_repeated(client: httpx.Client) -> None:
     answer = client.get("/ping", headers={"X-Correlation-ID": "a b\tc" * 50})
     assert answer.text == "pong"

@@ -13,6 +13,7 @@ from headwater.event import split
 from headwater.ingest import Outcome
 from headwater.serve.bodies import read_body
 from headwater.serve.journal import call_of
+from headwater.serve.strict import fault_of, out_of_order
 
 _BROKEN = "broken JSON: "
 
@@ -47,7 +48,20 @@ async def post_batch(request: Request[Any, Any, State], state: State) -> Respons
         if fault.reason.startswith(_BROKEN):  # in the words of Correlator, whose path this is
             raise EventError("", f"Invalid JSON: {fault.reason.removeprefix(_BROKEN)}") from None
         raise
-    outcome: Outcome = await state.intake.take(payloads)
+    strict = state.serving.correlator_strict
+    if strict and (why := out_of_order(payloads)):
+        refused = EventError("eventType", f"Invalid event sequence: {why}")
+        await state.intake.refuse(body, refused)
+        raise refused
+    wrong = {at: told for at, raw in enumerate(payloads) if strict and (told := fault_of(raw, strict=True))}
+    for at, told in wrong.items():
+        await state.intake.refuse(payloads[at], told)
+    kept = [at for at in range(len(payloads)) if at not in wrong]
+    taken: Outcome = await state.intake.take([payloads[at] for at in kept])
+    for position, told in taken.rejected:
+        wrong[kept[position]] = fault_of(payloads[kept[position]], strict=False) or told
+    rejected = tuple(sorted(wrong.items(), key=_position))
+    outcome = Outcome(len(payloads), taken.stored, taken.duplicates, rejected)
     failed = len(outcome.rejected)
     status = "success" if not failed else "error" if failed == outcome.received else "partial_success"
     answer = {
@@ -66,6 +80,10 @@ async def post_batch(request: Request[Any, Any, State], state: State) -> Respons
         "timestamp": datetime.now(timezone.utc).isoformat().replace("+00:00", "Z"),
     }
     return Response(answer, status_code={"success": 200, "partial_success": 207, "error": 422}[status])
+
+
+def _position(refused: tuple[int, EventError]) -> int:
+    return refused[0]
 
 
 async def _body(request: Request[Any, Any, State], state: State) -> bytes:
