@@ -172,12 +172,13 @@ def happenings(reader: Any, since: int, now: int) -> Iterator[Happening]:
             ]
             told = {**model, "at": iso(at), "changedBy": by or model["changedBy"]}
             yield Happening(event, keys[0], tuple(keys[1:]), at, subject, severity, told)
-            if what == "opened" and first.kind in ("run", "schema"):
-                more = {"run": "run.failed", "schema": "schema.changed"}[first.kind]
-                key = (
-                    f"{more}:{first.root}:{first.column}" if first.kind == "schema" else f"{more}:{first.run}"
-                )
-                yield Happening(more, key, (), at, subject, severity, {**told, "runId": first.run or None})
+            if what == "opened" and first.kind == "schema":
+                key = f"schema.changed:{first.root}:{first.column}"
+                yield Happening("schema.changed", key, (), at, subject, severity, told)
+        for each in incident.failures if first.kind == "run" else ():  # every failed run, not only the first
+            one = each.last
+            told = {**model, "at": iso(one.at), "runId": one.run, "message": one.told["message"]}
+            yield Happening("run.failed", f"run.failed:{one.run}", (), one.at, subject, severity, told)
 
 
 def send(turn: Turn) -> int:

@@ -93,9 +93,10 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with closing(open_store("memory:")) as made:
+@pytest.fixture(params=["memory", "postgresql"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    url = "memory:" if request.param == "memory" else request.getfixturevalue("postgres").make()
+    with closing(open_store(url)) as made:
         yield made
 
 
@@ -337,6 +338,11 @@ def test_failed_runs_and_schema_changes_are_told(store: Store, receiver: Receive
     assert set(told) == {"run.failed", "schema.changed"}
     assert told["run.failed"]["message"] == "boom"
     assert told["schema.changed"]["message"] == "column b was removed"
+    wrote("FAIL")
+    one = worker(store, clock)
+    clock.pass_(60)  # the first worker's lease runs out
+    one.once(every=True)
+    assert [each["event"] for each in receiver.models()].count("run.failed") == 2, "every failed run is told"
 
 
 def test_a_template_names_fields_and_nothing_else(store: Store, receiver: Receiver, clock: Clock) -> None:

@@ -107,8 +107,11 @@ def moment(text: str, now: datetime | None = None) -> int:
     if text == "now":
         text = "-0s"
     if text[:1] == "-" and text[-1:] in _UNITS and text[1:-1].isdigit():
-        ago = timedelta(**{_UNITS[text[-1]]: int(text[1:-1])})
-        return int(((now or datetime.now(timezone.utc)) - ago).timestamp() * 1_000_000)
+        try:
+            ago = timedelta(**{_UNITS[text[-1]]: int(text[1:-1])})
+            return int(((now or datetime.now(timezone.utc)) - ago).timestamp() * 1_000_000)
+        except (OverflowError, ValueError):
+            raise ConfigError(f"{text[:40]!r} is longer ago than there is time") from None
     try:
         return micros(f"{text}T00:00:00" if len(text) == 10 else text)
     except ValueError:

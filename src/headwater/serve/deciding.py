@@ -58,7 +58,7 @@ def words_of(told: dict[str, Any], *names: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in names:
         value = told.get(name)
-        if value is not None and (not isinstance(value, str) or len(value) > 4_000):
+        if value is not None and (not isinstance(value, str) or len(value) > 4_000 or "\0" in value):
             raise Unprocessable(f"{name} must be a text of at most 4,000 characters")
         found[name] = value or ""
     return found

@@ -120,8 +120,8 @@ async def post_watch(request: Request[Any, Any, State], state: State) -> list[di
 def _numbers(body: dict[str, Any]) -> dict[str, Any]:
     found = {name: body[name] for name in ("sensitivity", "history") if body.get(name) is not None}
     for name, value in found.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Unprocessable(f"{name} must be a number")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1000:
+            raise Unprocessable(f"{name} must be a number of at most 1000")
     return found
 
 

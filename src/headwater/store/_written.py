@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Select, and_, func, select
+from sqlalchemy import Connection, and_, func, select
 
 from headwater.facts.derive import RANK
 from headwater.store._schema import TABLE
@@ -40,23 +40,24 @@ class Writes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def schemas(self, datasets: Collection[int] | None = None) -> list[tuple[int, bytes, int, int]]:
+    def schemas(self) -> list[tuple[int, bytes, int, int]]:
         """(dataset, schema, first and last written) of datasets that were written with more than one."""
-        table = TABLE["schemas"].c
-        number = func.coalesce(_datasets.c.canonical, _datasets.c.id)
-        query: Select[Any] = (
-            select(number, table.schema, func.min(table.first_written), func.max(table.last_written))
+        table, number = TABLE["schemas"].c, func.coalesce(_datasets.c.canonical, _datasets.c.id)
+        every = (
+            select(
+                number.label("dataset"),
+                table.schema,
+                func.min(table.first_written).label("first"),
+                func.max(table.last_written).label("last"),
+            )
             .join(_datasets, _datasets.c.id == table.dataset)
             .where(table.first_written.is_not(None))
             .group_by(number, table.schema)
+            .cte("every")
         )
-        if datasets is not None:
-            query = query.where(table.dataset.in_(list(datasets)))
-        rows = [tuple(row) for row in self._connection.execute(query)]
-        many: dict[int, int] = {}
-        for row in rows:
-            many[row[0]] = many.get(row[0], 0) + 1
-        return [row for row in rows if many[row[0]] > 1]
+        many = select(every.c.dataset).group_by(every.c.dataset).having(func.count() > 1)
+        query = select(every).where(every.c.dataset.in_(many))
+        return [(row[0], row[1], row[2], row[3]) for row in self._connection.execute(query)]
 
     def fields(self, schemas: Collection[bytes]) -> dict[bytes, list[dict[str, Any]]]:
         """The fields of schemas."""
