@@ -112,6 +112,26 @@ def test_who_works_too_long_stops_when_another_has_taken_over(store: Store) -> N
     assert second == []
 
 
+def test_an_idle_worker_does_not_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, writes = [100 * SECOND], [0]
+    begin = store.writing
+
+    def counted():  # type: ignore[no-untyped-def]
+        writes[0] += 1
+        return begin()
+
+    monkeypatch.setattr(store, "writing", counted)
+    one, two = (Worker(store, {}, clock=lambda: now[0]) for _ in range(2))
+    for _ in range(10):
+        assert one.once() == {}
+        assert two.once() is None
+        now[0] += SECOND
+    assert writes[0] == 1
+    now[0] -= 3600 * SECOND  # the clock went back: what was known is asked again
+    assert one.once() == {}
+    assert writes[0] == 2
+
+
 CHILD = """
 import sys, time
 from headwater.store import open_store

@@ -67,17 +67,29 @@ class Worker:
         self.holder = holder or f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
         self._seconds, self._clock = lease_seconds, clock
         self._due: dict[str, int] = {}
+        self._until = 0
         self._turn = Turn(store, clock, lambda: not self._stop.is_set() and self.take())
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     def take(self) -> bool:
-        """Take the lease, or renew it; whether it is ours."""
-        now = self._clock()
+        """Take the lease, or renew it; whether it is ours.
+
+        While more than half of it is left nobody else can have it, and who finds another's does not write: an idle
+        store is not written to every second. A clock that went back is not believed.
+        """
+        now, length = self._clock(), int(self._seconds * SECOND)
+        if length // 2 < self._until - now <= length:
+            return True
+        self._until = 0
+        with self._store.read() as reader:
+            holder = _leases.holder_of(reader.connection, LEASE, now)
+        if holder not in (None, self.holder):
+            return False
         with self._store.writing() as connection:
-            return _leases.take(
-                connection, LEASE, self.holder, now=now, until=now + int(self._seconds * SECOND)
-            )
+            taken = _leases.take(connection, LEASE, self.holder, now=now, until=now + length)
+        self._until = now + length if taken else 0
+        return taken
 
     def once(self, *, every: bool = False) -> dict[str, int] | None:
         """Do what is due (or all of it); how much each job did. None: another worker holds the lease."""
@@ -97,6 +109,7 @@ class Worker:
 
     def release(self) -> None:
         """Give the lease back, so that another need not wait for its end."""
+        self._until = 0
         with self._store.writing() as connection:
             _leases.release(connection, LEASE, self.holder)
 
