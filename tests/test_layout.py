@@ -48,7 +48,8 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "remains",
         "oblivion",
     ),
-    "query": ("nodes", "lineage search show status audit marquez"),
+    "incidents": ("episodes", "history suspects"),
+    "query": ("nodes", "lineage search show status audit marquez incidents correlation", "blame"),
     "query.marquez": ("nodes runs", "datasets", "jobs", "lists events stats lineage columns upstream"),
     "pipeline": (
         "session steps",
@@ -59,9 +60,10 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "upkeep rebuild",
     ),
     "serve": (
-        "settings buckets journal oidc wire schemas intake bodies consume paths strict",
+        "settings buckets journal oidc wire schemas intake bodies consume paths strict refusals",
         "metrics auth",
-        "faults lineage native health running marquez",
+        "deciding",
+        "faults lineage native health running marquez correlator incidents",
         "app",
     ),
     "capture.spark": (

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from databases import Postgres, empty
 from headwater.event import micros, parse
 from headwater.facts import derive, derive_command, fold, settle
-from headwater.facts.commands import Command, Hide, Say, SetAlias, SetRunState, SetTag
+from headwater.facts.commands import Command, Hide, Say, SetAlias, SetIncident, SetRunState, SetTag, Watch
 from headwater.facts.definitions import DefineDataset, DefineField, DefineJob, DefineRun, Name
 from headwater.facts.fold import Tables
 from headwater.ingest import command, ingest, replay, rows_of
@@ -126,7 +126,26 @@ definitions: st.SearchStrategy[Command] = st.one_of(
         outputs=st.lists(datasets, max_size=2).map(tuple),
     ),
 )
-commands = commands | definitions
+decisions: st.SearchStrategy[Command] = st.one_of(
+    st.builds(
+        SetIncident,
+        at=moments,
+        by=st.sampled_from(("", "ann")),
+        incident=st.integers(0, 1),
+        status=st.sampled_from(SetIncident.STATUSES),
+        note=st.sampled_from(("", "a", "b")),
+        until=st.none() | moments,
+    ),
+    st.builds(
+        Watch,
+        at=moments,
+        pattern=st.sampled_from(("*", "s3://*")),
+        measure=st.sampled_from(Watch.MEASURES),
+        live=st.booleans(),
+        history=st.integers(5, 6),
+    ),
+)
+commands = commands | definitions | decisions
 entries = st.lists(events | commands, max_size=25)
 
 

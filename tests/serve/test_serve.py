@@ -148,14 +148,14 @@ def test_bad_input_is_a_clear_4xx_and_changes_nothing_but_the_rejects(
         (b"", "empty"),
         (b"{}", "no array"),
         (b"[]", "empty"),
-        (b"[{", "broken JSON"),
+        (b"[{", "Invalid JSON"),
         (DEEP, "nested too deeply"),
     ],
 )
 def test_a_batch_that_is_none_is_refused_whole(client: httpx.Client, body: bytes, words: str) -> None:
     answer = client.post("/api/v1/lineage/batch", content=body, headers=JSON)
     assert answer.status_code in (400, 413)
-    assert words in answer.json()["message"]
+    assert words in answer.json()["detail"]
 
 
 def test_a_chunked_body_is_counted_while_it_comes(client: httpx.Client) -> None:

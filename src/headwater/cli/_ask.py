@@ -46,6 +46,15 @@ class Source(Protocol):
     def audit(self, **options: Any) -> list[dict[str, Any]]:
         """Who changed what by hand."""
 
+    def incidents(self, **options: Any) -> dict[str, Any]:
+        """The incidents in a status."""
+
+    def incident(self, number: int) -> dict[str, Any]:
+        """All that is known of an incident."""
+
+    def decide(self, number: int, **said: Any) -> dict[str, Any]:
+        """Say something of an incident: its status, a note; the incident after it."""
+
 
 @contextmanager
 def asking(store: str | None, url: str | None) -> Iterator[Source]:
@@ -102,20 +111,56 @@ class _Local:
         since = options.pop("since", None)
         return audit(self._store, since=moment(since) if since else None, **options)
 
+    def incidents(self, **options: Any) -> dict[str, Any]:
+        from headwater.query.incidents import list_incidents
+        from headwater.query.nodes import moment
+
+        since = options.pop("since", None)
+        return list_incidents(self._store, since=moment(since) if since else None, **options)
+
+    def incident(self, number: int) -> dict[str, Any]:
+        from headwater.query.blame import show_incident
+
+        return show_incident(self._store, number)
+
+    def decide(self, number: int, **said: Any) -> dict[str, Any]:
+        from headwater.facts.commands import SetIncident
+        from headwater.ingest import command
+        from headwater.query.incidents import DAY, clock, find
+
+        now, days = clock(), said.pop("days", None)
+        with self._store.read() as reader:
+            found, _ = find(reader, number, now)
+        until = now + days * DAY if days else None
+        command(self._store, SetIncident(at=now, by=_me(), incident=found.id, until=until, **said))
+        return self.incident(number)
+
+
+def _me() -> str:
+    """Who gives a command on this machine."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, ImportError, OSError):  # a container whose user has no name
+        return "cli"
+
 
 class _Server:
     def __init__(self, url: str, api_key: str | None) -> None:
         self._url, self._key = url.rstrip("/"), api_key
 
     def _get(self, path: str, **parameters: Any) -> Any:
+        return self._ask("GET", path, params={k: v for k, v in parameters.items() if v is not None})
+
+    def _ask(self, method: str, path: str, **more: Any) -> Any:
         import httpx
 
         from headwater.naming import scrub
 
-        given = {name: value for name, value in parameters.items() if value is not None}
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         try:
-            answer = httpx.get(f"{self._url}/hw/v1/{path}", params=given, headers=headers, timeout=60)
+            answer = httpx.request(method, f"{self._url}/hw/v1/{path}", headers=headers, timeout=60, **more)
         except (httpx.HTTPError, httpx.InvalidURL) as fault:
             raise TransportError(f"{scrub(self._url)} cannot be asked: {fault}", retryable=True) from None
         if answer.is_success:
@@ -140,6 +185,20 @@ class _Server:
 
     def audit(self, **options: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._get("audit", **options)
+        return found
+
+    def incidents(self, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._get("incidents", **options)
+        return found
+
+    def incident(self, number: int) -> dict[str, Any]:
+        found: dict[str, Any] = self._get(f"incidents/{number}")
+        return found
+
+    def decide(self, number: int, **said: Any) -> dict[str, Any]:
+        given = {name: value for name, value in said.items() if value}
+        method, path = ("PATCH", "") if "status" in given else ("POST", "/notes")
+        found: dict[str, Any] = self._ask(method, f"incidents/{number}{path}", json=given)
         return found
 
 

@@ -14,6 +14,7 @@ import msgspec
 from headwater.errors import EventError
 from headwater.event import TERMINAL, run_uuid
 from headwater.facts._said import Said, one_of
+from headwater.facts.contents import text
 from headwater.facts.definitions import DefineDataset, DefineJob, DefineRun, Name
 from headwater.facts.derive import FINAL, RANK, SPOKEN
 from headwater.facts.tables import Row, ref
@@ -144,6 +145,60 @@ class Forget(Said, frozen=True, tag="forget"):
         return []
 
 
+class SetIncident(Said, frozen=True, tag="incident"):
+    """Acknowledge, resolve, mute or reopen an incident, or leave a note on it."""
+
+    incident: int
+    status: str = ""
+    """Empty where only a note is left."""
+    reason: str = ""
+    note: str = ""
+    until: int | None = None
+    """When a mute ends; None: never."""
+
+    STATUSES: ClassVar[tuple[str, ...]] = ("open", "acknowledged", "resolved", "muted")
+
+    def rows(self) -> list[Row]:
+        """The verdict, beside those before it: they are never overwritten."""
+        one_of("status", self.status, ("", *SetIncident.STATUSES))
+        if not self.status and not self.note:
+            raise EventError("note", "a verdict without a status is a note, and has none")
+        if not 0 <= self.incident < 1 << 63:
+            raise EventError("incident", f"{self.incident} is no incident's id")
+        row: dict[str, Any] = {
+            name: (self.at, value) for name in ("reason", "note") if (value := text(getattr(self, name)))
+        }
+        if self.status == "muted" and self.until is not None:
+            row["until"] = (self.at, self.until)
+        return [("verdicts", (self.incident, self.at, text(self.by) or "", self.status), row)]
+
+
+class Watch(Said, frozen=True, tag="watch"):
+    """Hold a dataset's row counts or freshness against its own history, or stop doing so."""
+
+    pattern: str
+    """`namespace/name`; `*` stands for anything."""
+    measure: str
+    live: bool = True
+    sensitivity: float = 6.0
+    """How many robust deviations from the median are too many."""
+    history: int = 20
+    """How many runs before it a run is held against."""
+
+    MEASURES: ClassVar[tuple[str, ...]] = ("volume", "freshness")
+
+    def rows(self) -> list[Row]:
+        """The watch under what it watches; empty when it is taken back."""
+        one_of("measure", self.measure, Watch.MEASURES)
+        if not text(self.pattern):
+            raise EventError("pattern", "is empty")
+        if not 0 < self.sensitivity <= 1000 or not 5 <= self.history <= 500:
+            raise EventError("sensitivity", "is more than 0 and at most 1000; history is from 5 to 500")
+        body = {"sensitivity": self.sensitivity, "history": self.history} if self.live else None
+        said = msgspec.json.encode(body, order="sorted").decode() if body else ""
+        return [("watches", (text(self.pattern), self.measure), {"rule": (self.at, said)})]
+
+
 Command = (
     SetTag
     | Hide
@@ -154,6 +209,8 @@ Command = (
     | DefineDataset
     | DefineJob
     | DefineRun
+    | SetIncident
+    | Watch
     | Spent
     | Forget
 )

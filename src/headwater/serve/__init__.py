@@ -8,6 +8,10 @@ schemas   the bodies of requests, as the description of the API tells them
 intake    events of many requests -> one transaction
 consume   a topic of events -> the store, each exactly once
 bodies    a request -> its body: unpacked, within limits, of a type we read
+refusals  an event, a batch -> what Correlator would refuse of it
+deciding  what people say of incidents -> commands
+correlator  /api/v1/incidents, /api/v1/health/correlation
+incidents /hw/v1/incidents, /hw/v1/correlation, /hw/v1/watches
 metrics   /metrics
 auth      a request and its handler's scope -> who calls, or a refusal
 strict    an event -> the rule of the spec that it breaks

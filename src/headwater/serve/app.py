@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from litestar import Litestar, Request, Router
+from litestar.concurrency import sync_to_thread
 from litestar.config.cors import CORSConfig
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, MethodNotAllowedException
@@ -19,7 +20,18 @@ import headwater
 from headwater.errors import HeadwaterError, TransportError
 from headwater.event import Limits
 from headwater.redact import Redaction
-from headwater.serve import faults, health, lineage, marquez, metrics, native, paths, running
+from headwater.serve import (
+    correlator,
+    faults,
+    health,
+    incidents,
+    lineage,
+    marquez,
+    metrics,
+    native,
+    paths,
+    running,
+)
 from headwater.serve.auth import PUBLIC, Gate, check_keys, check_scopes
 from headwater.serve.bodies import Arriving
 from headwater.serve.consume import Consume, Feed
@@ -28,6 +40,7 @@ from headwater.serve.journal import keep_journal
 from headwater.serve.oidc import Oidc
 from headwater.serve.settings import Serving
 from headwater.store import Store
+from headwater.work import Worker
 
 READS = [
     native.get_graph,
@@ -36,13 +49,23 @@ READS = [
     native.get_status,
     running.get_audit,
     running.get_server,
+    *correlator.HANDLERS,
+    *incidents.HANDLERS,
     health.get_health,
+    health.get_ping,
     health.get_openapi,
     health.get_ready,
     metrics.get_metrics,
     *marquez.READS,
 ]
-WRITES = [lineage.post_event, lineage.post_batch, running.post_check, *marquez.WRITES]
+WRITES = [
+    lineage.post_event,
+    lineage.post_batch,
+    running.post_check,
+    *marquez.WRITES,
+    *correlator.WRITES,
+    *incidents.WRITES,
+]
 """What a read-only server does not have."""
 
 
@@ -77,11 +100,16 @@ def create_app(
         app.state.intake = intake
         fed = consume.brokers and not serving.read_only
         feed = Feed(store, consume, limits, redaction, count=tally.count) if fed else None
+        worker = Worker(store) if serving.work and not serving.read_only else None
+        if worker is not None:
+            worker.start()
         tally.watch(intake, lambda: arriving.bytes)
         try:
             yield
         finally:
             app.state.probe.stopping = True
+            if worker is not None:
+                await sync_to_thread(worker.close)
             if feed is not None:
                 feed.close()
             if intake is not None:

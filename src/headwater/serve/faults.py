@@ -1,7 +1,7 @@
 """serve.faults: an error -> its status and its body, in the shape of the dialect that was spoken.
 
-Under `/api/v1` errors have Marquez's shape, elsewhere that of RFC 9457 (`application/problem+json`). Each has the
-correlation id of its request, under which the log tells of it.
+Under `/api/v1` errors have Marquez's shape, on Correlator's paths its problem body, elsewhere that of RFC 9457
+(`application/problem+json`). Each has the correlation id of its request, under which the log tells of it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,14 @@ from headwater.errors import (
 from headwater.guard import guard
 from headwater.serve.intake import Busy
 from headwater.serve.journal import call_of
+
+_CORRELATOR = (
+    "/api/v1/lineage/batch",
+    "/api/v1/lineage/events",
+    "/api/v1/incidents",
+    "/api/v1/health/correlation",
+)
+_PROBLEMS = "https://getcorrelator.io/problems"
 
 STATUS: dict[type[HeadwaterError], int] = {
     TooLarge: 413,
@@ -70,8 +78,14 @@ def answer_unforeseen(request: Request[Any, Any, Any], fault: Exception) -> Resp
 
 
 def _marquez(request: Request[Any, Any, Any]) -> bool:
-    path: str = request.scope["path"].removeprefix(request.app.state.serving.base_path)
-    return path.startswith("/api/")
+    serving = request.app.state.serving
+    path: str = request.scope["path"].removeprefix(serving.base_path)
+    return path.startswith("/api/") and not _correlator(path, serving.lineage_status)
+
+
+def _correlator(path: str, lineage_status: int) -> bool:
+    """Whether a path is one that Correlator's clients call."""
+    return path.startswith(_CORRELATOR) or (path == "/api/v1/lineage" and lineage_status == 200)
 
 
 def _sentence(told: Any) -> str:
@@ -85,13 +99,17 @@ def _answer(
     request: Request[Any, Any, Any], status: int, message: str, more: dict[str, Any], headers: dict[str, str]
 ) -> Response[Any]:
     more["correlation_id"] = call_of(request.scope).id
-    if _marquez(request):
+    serving = request.app.state.serving
+    path = request.scope["path"].removeprefix(serving.base_path)
+    correlator = _correlator(path, serving.lineage_status)
+    if path.startswith("/api/") and not correlator:
         return Response({"code": status, "message": message, **more}, status_code=status, headers=headers)
     body = {
-        "type": "about:blank",
+        "type": f"{_PROBLEMS}/{status}" if correlator else "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": message,
+        "instance": path,
         **more,
     }
     return Response(body, status_code=status, headers=headers, media_type="application/problem+json")

@@ -1,4 +1,4 @@
-"""serve.health: GET /health, /ready, /openapi.json -> whether the process lives and can answer, and what it answers."""
+"""serve.health: GET /ping, /health, /ready, /openapi.json -> whether the process lives and can answer, and what it answers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from headwater.store import Store
 
 _SECONDS = 5.0  # a store that takes longer to answer is not ready
 _FRESH = 2.0  # probes of many balancers are answered by one look
+
+_BEGUN = time.monotonic()
 
 
 class Probe:
@@ -61,10 +63,48 @@ def mark(store: Store) -> None:
         connection.execute(insert(meta).values(key="probed at", value=str(time.time_ns())))
 
 
-@get("/health", scope="public")
-async def get_health() -> dict[str, Any]:
+@get("/ping", scope="public", media_type="text/plain")
+async def get_ping() -> str:
     """The process lives."""
-    return {"status": "healthy", "service": "headwater", "version": headwater.__version__}
+    return "pong"
+
+
+@get("/health", scope="public", sync_to_thread=True)
+def get_health(state: State) -> Response[dict[str, Any]]:
+    """The process lives, for how long, and whether what it needs answers; 503 where the store does not."""
+    begun = time.monotonic()
+    check: dict[str, Any] = {"status": "healthy"}
+    try:
+        with state.store.read() as reader:
+            reader.span()
+    except StoreError as fault:
+        check = {"status": "unhealthy", "error": str(fault)}
+    check["latency_ms"] = round((time.monotonic() - begun) * 1000)
+    postgres = state.store.url.startswith("postgres")
+    model = {
+        "status": check["status"],
+        "service": "headwater",
+        "serviceName": "headwater",
+        "version": headwater.__version__,
+        "uptime": _lasted(time.monotonic() - _BEGUN),
+        "checks": {
+            "store": check,
+            "postgres": check if postgres else {"status": "disabled"},
+            "kafka": {"status": "disabled"},
+        },
+    }
+    return Response(model, status_code=200 if check["status"] == "healthy" else 503)
+
+
+def _lasted(seconds: float) -> str:
+    """A duration as Go writes it.
+
+    >>> _lasted(15792)
+    '4h23m12s'
+    """
+    hours, rest = divmod(int(seconds), 3600)
+    minutes, left = divmod(rest, 60)
+    return f"{f'{hours}h' if hours else ''}{f'{minutes}m' if hours or minutes else ''}{left}s"
 
 
 @get("/openapi.json", include_in_schema=False, scope="public")
@@ -74,14 +114,20 @@ async def get_openapi(request: Request[Any, Any, State]) -> dict[str, Any]:
 
 
 @get("/ready", scope="public")
-async def get_ready(state: State) -> Response[dict[str, Any]]:
-    """The store can be read and written and has room for more, and the server is not about to stop."""
-    fault = await state.probe.fault()
+async def get_ready(request: Request[Any, Any, State], state: State) -> Response[Any]:
+    """The store can be read and written and has room for more, and the server is not about to stop.
+
+    In a word where plain text is asked for, as probes of Correlator do.
+    """
+    plain = request.headers.get("accept", "").startswith("text/plain")
+    fault, told = await state.probe.fault(), "unavailable"
+    room = await sync_to_thread(state.store.room) if fault is None else None
+    if room is not None and room["state"] == "full" and not state.serving.read_only:
+        fault, told = "no space is left for events", "full"
+    if plain:
+        word, code = ("ready", 200) if fault is None else ("storage unavailable", 503)
+        return Response(word, status_code=code, media_type="text/plain")
     if fault is not None:
-        return Response({"status": "unavailable", "reason": fault}, status_code=503)
-    room = await sync_to_thread(state.store.room)
-    if room["state"] == "full" and not state.serving.read_only:
-        return Response(
-            {"status": "full", "reason": "no space is left for events", "room": room}, status_code=503
-        )
+        more = {} if room is None else {"room": room}
+        return Response({"status": told, "reason": fault, **more}, status_code=503)
     return Response({"status": "ready", "room": room})

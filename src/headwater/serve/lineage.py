@@ -14,9 +14,11 @@ from headwater.event import split
 from headwater.ingest import Outcome
 from headwater.serve.bodies import read_body
 from headwater.serve.journal import call_of
+from headwater.serve.refusals import fault_of, out_of_order
 from headwater.serve.schemas import TakesEvent, TakesEvents
 from headwater.serve.strict import broken_rule
 
+_BROKEN = "broken JSON: "
 _REFUSALS = {
     status: ResponseSpec(dict[str, Any], generate_examples=False, description=text)
     for status, text in (
@@ -55,13 +57,33 @@ async def post_batch(request: Request[Any, Any, State], state: State) -> Respons
     try:
         payloads = split(body) if body.lstrip()[:1] == b"[" else None
         if payloads is None:
-            raise EventError("", "the body is no array of events" if body.strip() else "the body is empty")
+            raise EventError(
+                "",
+                "Invalid JSON: the body is no array of events"
+                if body.strip()
+                else "Request body cannot be empty",
+            )
         if not payloads:
-            raise EventError("", "the array of events is empty")
+            raise EventError("", "Event array cannot be empty")
     except EventError as fault:
         await state.intake.refuse(body, fault)
+        if fault.reason.startswith(_BROKEN):  # in the words of Correlator, whose path this is
+            raise EventError("", f"Invalid JSON: {fault.reason.removeprefix(_BROKEN)}") from None
         raise
-    outcome: Outcome = await state.intake.take(payloads)
+    strict = state.serving.correlator_strict
+    if strict and (why := out_of_order(payloads)):
+        refused = EventError("eventType", f"Invalid event sequence: {why}")
+        await state.intake.refuse(body, refused)
+        raise refused
+    wrong = {at: told for at, raw in enumerate(payloads) if strict and (told := fault_of(raw, strict=True))}
+    for at, told in wrong.items():
+        await state.intake.refuse(payloads[at], told)
+    kept = [at for at in range(len(payloads)) if at not in wrong]
+    taken: Outcome = await state.intake.take([payloads[at] for at in kept])
+    for position, told in taken.rejected:
+        wrong[kept[position]] = fault_of(payloads[kept[position]], strict=False) or told
+    rejected = tuple(sorted(wrong.items(), key=_position))
+    outcome = Outcome(len(payloads), taken.stored, taken.duplicates, rejected)
     failed = len(outcome.rejected)
     status = "success" if not failed else "error" if failed == outcome.received else "partial_success"
     answer = {
@@ -80,6 +102,10 @@ async def post_batch(request: Request[Any, Any, State], state: State) -> Respons
         "timestamp": datetime.now(timezone.utc).isoformat().replace("+00:00", "Z"),
     }
     return Response(answer, status_code={"success": 200, "partial_success": 207, "error": 422}[status])
+
+
+def _position(refused: tuple[int, EventError]) -> int:
+    return refused[0]
 
 
 async def _body(request: Request[Any, Any, State], state: State) -> bytes:

@@ -18,6 +18,10 @@ class Serving:
     read_only: bool = False
     lineage_status: int = 201
     """What a single `POST /api/v1/lineage` answers: 201 as Marquez does, 200 as Correlator."""
+    correlator_strict: bool = False
+    """Whether the batch paths refuse all that Correlator does: events without producer, a wrong sequence …"""
+    work: bool = True
+    """Whether this server does what must happen by itself; of several, one at a time does."""
     max_request_bytes: int = 64 << 20
     max_header_bytes: int = 64 << 10
     auth: str = "auto"

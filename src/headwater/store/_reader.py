@@ -14,9 +14,11 @@ from headwater.naming import AliasRule
 from headwater.store._catalogue import Catalogue
 from headwater.store._edges import Edges
 from headwater.store._history import History
+from headwater.store._incidents import Faults
 from headwater.store._schema import TABLE, log, rejects
 from headwater.store._times import Times
 from headwater.store._upsert import unpack
+from headwater.store._written import Writes
 
 Rows = list[dict[str, Any]]
 _NODES = {"job": "jobs", "dataset": "datasets"}
@@ -49,6 +51,14 @@ class Reader:
     def times(self) -> Times:
         """What happened when: the log's events, and counts of runs."""
         return Times(self._connection)
+
+    def faults(self) -> Faults:
+        """What went wrong: what incidents are made of."""
+        return Faults(self._connection)
+
+    def writes(self) -> Writes:
+        """Who wrote what: whom incidents blame."""
+        return Writes(self._connection)
 
     def find(self, kind: str, names: Iterable[tuple[str, str]]) -> list[int]:
         """The nodes with exactly these (namespace, name) pairs."""

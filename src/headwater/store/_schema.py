@@ -179,5 +179,58 @@ Index("ix_jobs_parent", _jobs.c.parent, **_child)
 _commands: Any = {"sqlite_where": log.c.kind == "command", "postgresql_where": log.c.kind == "command"}
 Index("ix_log_commands", log.c.id, **_commands)
 
+
+# incidents: the tests and jobs that ever failed, and when each last passed, without a look at the rest
+_assertions, _tests, _checks = TABLE["assertions"], TABLE["tests"], TABLE["checks"]
+for _table_of, _parts in (
+    (_assertions, ("dataset", "assertion", "field")),
+    (_checks, ("dataset", "assertion", "field")),
+    (_tests, ("test",)),
+):
+    _failed: Any = {"sqlite_where": _table_of.c.failed == 1, "postgresql_where": _table_of.c.failed == 1}
+    Index(f"ix_{_table_of.name}_failed", *(_table_of.c[part] for part in _parts), **_failed)
+Index(
+    "ix_assertions_test",
+    _assertions.c.dataset,
+    _assertions.c.assertion,
+    _assertions.c.field,
+    _assertions.c.failed_at,
+)
+Index("ix_runs_state", _runs.c.state, _runs.c.job, _runs.c.ended_at)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Words, primary_key=True),
+    Column("holder", Words, nullable=False),
+    Column("until", BigInteger(), nullable=False),
+)
+hooks = Table(
+    "hooks",
+    metadata,
+    Column("name", Words, primary_key=True),
+    Column("url", Words, nullable=False),
+    Column("secret", Words, nullable=False),
+    Column("options", Words, nullable=False),
+    Column("since", BigInteger(), nullable=False),
+)
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("hook", Words, nullable=False),
+    Column("key", Words, nullable=False),
+    Column("event", Words, nullable=False),
+    Column("body", LargeBinary(), nullable=False),
+    Column("made_at", BigInteger(), nullable=False),
+    Column("due_at", BigInteger(), nullable=False),
+    Column("tries", BigInteger(), nullable=False),
+    Column("state", Words, nullable=False),
+    Column("fault", Words, nullable=False),
+    UniqueConstraint("hook", "key"),
+)
+_waiting: Any = {"sqlite_where": outbox.c.state == "waiting", "postgresql_where": outbox.c.state == "waiting"}
+Index("ix_outbox_due", outbox.c.due_at, **_waiting)
+
 FOLDED = list(TABLE.values())
 """What a replay makes anew from the log."""
