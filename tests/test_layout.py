@@ -38,8 +38,13 @@ ROOT_IMPORTS = {"errors", "event", "emitter"}
 """What the root package may take its public names from."""
 
 FLOWS: dict[str, tuple[str, ...]] = {
-    "facts": ("tables flows", "contents canonical", "derive", "commands versions", "fold"),
-    "query": ("nodes", "lineage search show status"),
+    "facts": ("tables flows", "contents canonical changes", "derive", "commands versions", "fold"),
+    "query": (
+        "nodes",
+        "runs schemas",
+        "lineage search show status diff events edits",
+        "impact",
+    ),
     "pipeline": (
         "session steps",
         "merge gather",

@@ -5,6 +5,7 @@ derive     an event -> its rows, pure
 commands   a write that is no event (a tag, a soft delete, an alias rule) -> its rows
 fold       rows -> tables in memory: an engine of its own, and the combiner in front of the others
 versions   a run's inputs and outputs -> the job version it shows
+changes    a schema before and after -> what changed, and whether it breaks a reader
 canonical  symlinks and alias rules -> one identity per dataset
 """
 

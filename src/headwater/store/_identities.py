@@ -42,9 +42,9 @@ _FIND = {
 """References -> numbers, for a whole list at a time."""
 
 
-def numbers_of(cursor: Cursor, datasets: Collection[str]) -> dict[str, int]:
-    """The numbers of datasets, of those that have one."""
-    cursor.execute(_FIND["datasets"], (listed(datasets),))
+def numbers_of(cursor: Cursor, names: Collection[str], table: str = "datasets") -> dict[str, int]:
+    """The numbers of datasets (or jobs), of those that have one."""
+    cursor.execute(_FIND[table], (listed(names),))
     return dict(cursor.fetchall())
 
 
@@ -58,10 +58,18 @@ class Identities:
         self.contents: set[bytes] = set()
         self._fresh: dict[Type, dict[str, int]] = {kind: {} for kind in OWNER}
         self._new_contents: set[bytes] = set()
+        self._born: dict[Type, list[int]] = {}
+
+    def born(self) -> dict[Type, list[int]]:
+        """The numbers that were given since this was last asked."""
+        born, self._born = self._born, {}
+        return born
 
     def forget(self) -> None:
         """Drop what is remembered: the numbers were given anew."""
+        born = self._born  # within one transaction the rules may change: what it numbered stays to be told
         self.__init__()  # type: ignore[misc]
+        self._born = born
 
     def keep(self) -> None:
         """The transaction that gave the new numbers is committed."""
@@ -78,6 +86,7 @@ class Identities:
                 self.known[kind].pop(identity, None)
             fresh.clear()
         self._new_contents = set()
+        self._born = {}
         self.names.clear()
 
     def unseen(self, contents: Mapping[tuple[Any, ...], Any]) -> dict[tuple[Any, ...], Any]:
@@ -124,6 +133,7 @@ class Identities:
         )
         known.update(numbered)
         self._fresh[kind].update(numbered)
+        self._born.setdefault(kind, []).extend(numbered.values())
 
 
 def link(

@@ -26,6 +26,7 @@ from headwater.store._driver import Cursor, cursor_of
 from headwater.store._identities import Identities, link, relink
 from headwater.store._reader import Reader
 from headwater.store._schema import FOLDED, IDENTITIES, OWNER, TABLE, log, meta, rejects
+from headwater.store._search import Index
 from headwater.store._settle import settle_versions
 from headwater.store._upsert import ENCODE, pack, unpack, upserts
 
@@ -45,6 +46,7 @@ class SqlStore:
         self._generation: str | None = None
         self._aliases = Aliases(DEFAULT_RULES)
         self._upserts = upserts()
+        self._index = Index()
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -56,6 +58,7 @@ class SqlStore:
             except BaseException as fault:  # an interrupt rolls back too; whatever it is rises again
                 self._ids.drop()
                 self._generation = None  # what was loaded inside may be gone: look again
+                self._index = Index()
                 if isinstance(fault, (exc.SQLAlchemyError, sqlite3.Error)):
                     raise told(self.url, fault) from fault
                 raise
@@ -119,6 +122,7 @@ class SqlStore:
     def _merge(self, connection: Connection, cursor: Cursor, tables: Tables) -> None:
         if not tables:
             return
+        self._index.ready(connection)
         new = self._ids.number(cursor, tables)
         known = self._ids.known
         for name, rows in tables.items():
@@ -134,6 +138,7 @@ class SqlStore:
         runs = known[Type.RUN]
         touched = {runs[key[0]] for name in ("runs", "inputs", "outputs") for key in tables.get(name, ())}
         settle_versions(cursor, touched, self._ids.names)
+        self._index.settle(cursor, tables, known, self._ids.born())
 
     @staticmethod
     def _reject(cursor: Cursor, batch: Batch, now: int) -> None:
@@ -163,6 +168,7 @@ class SqlStore:
         with self._transaction() as connection:
             for table in FOLDED:
                 connection.execute(delete(table))
+            self._index.clear(connection)
             self._renew(connection)
             for count in self._derive_since(connection, 0, derive):
                 done += count
@@ -200,6 +206,7 @@ class SqlStore:
                             f"INSERT INTO main.{table.name} ({names}) SELECT {names} FROM made.{table.name}"
                         )
                     self._renew(connection)
+                    self._index.rebuild(connection)
                     done = sum(self._derive_since(connection, after, derive))
             except BaseException as fault:  # as in `_transaction`: whatever it is rises again
                 self._ids.drop()

@@ -24,3 +24,19 @@ def upgrade() -> None:
     )
     commands = sa.text("kind = 'command'")
     op.create_index("ix_log_commands", "log", ["id"], sqlite_where=commands, postgresql_where=commands)
+    # search, and the run graph
+    op.create_table(
+        "documents",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False
+        ),
+        *(sa.Column(name, _WORDS, nullable=False) for name in ("label", "tail", "names", "words", "marks")),
+        sa.Column("slots", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_documents_label", "documents", ["label"])
+    op.create_index("ix_documents_tail", "documents", ["tail"])
+    op.create_index("ix_outputs_dataset", "outputs", ["dataset", "last_seen"])
+    op.create_index("ix_inputs_dataset", "inputs", ["dataset", "first_seen"])
+    op.create_index("ix_runs_first_seen", "runs", ["first_seen"])
+    op.create_index("ix_jobs_parent", "jobs", ["parent"])
