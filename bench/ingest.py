@@ -11,22 +11,16 @@ CPU counts the writing process alone (over HTTP the server's), wall-clock everyt
 from __future__ import annotations
 
 import os
-import re
-import socket
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from pathlib import Path
 
 import msgspec
 
 from headwater.ingest import ingest_all
 from headwater.store import open_store
+from sending import cpu_of, ingest_requests, send, serving
 from stream import Shape, events
-
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def floor(lines: list[bytes], folder: str) -> tuple[float, float]:
@@ -55,57 +49,14 @@ def direct(lines: list[bytes], folder: str) -> tuple[float, float]:
 def over_http(lines: list[bytes], folder: str, *, batch: int, connections: int) -> tuple[float, float]:
     """As many events as there are lines, through a server in a process of its own."""
     url = f"sqlite:///{folder}/http{batch}.db"
-    command = [sys.executable, "-m", "headwater", "serve", "--store", url, "--port", "0"]
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        assert server.stderr is not None
-        port = int(re.search(r":(\d+) ", server.stderr.readline()).group(1))  # type: ignore[union-attr]
-        bodies = [lines[start : start + batch] for start in range(0, len(lines), batch)]
-        path = "/api/v1/lineage/batch" if batch > 1 else "/api/v1/lineage"
-        requests = [
-            _request(path, b"[" + b",".join(body) + b"]" if batch > 1 else body[0]) for body in bodies
-        ]
-        _send(port, [_request("/api/v1/lineage", lines[0])])  # it listens before it has started
-        before, wall = cpu_of(server.pid), time.perf_counter()
-        parts = [requests[i::connections] for i in range(connections)]
-        threads = [threading.Thread(target=_send, args=(port, part)) for part in parts]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        took = time.perf_counter() - wall, cpu_of(server.pid) - before
-    finally:
-        server.terminate()
-        server.wait(30)
+    with serving(url) as (port, pid):
+        send(port, ingest_requests(lines[:1], 1))
+        before = cpu_of(pid)
+        took = send(port, ingest_requests(lines, batch), connections), cpu_of(pid) - before
     store = open_store(url)
     assert store.counts()["log"] == len(lines), store.counts()["log"]
     store.close()
     return took
-
-
-def _request(path: str, body: bytes) -> bytes:
-    head = f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode() + body
-
-
-def _send(port: int, requests: list[bytes]) -> None:
-    with socket.create_connection(("127.0.0.1", port)) as sock:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for request in requests:
-            sock.sendall(request)
-            answer = b""
-            while b"\r\n\r\n" not in answer:
-                answer += sock.recv(65536)
-            head, _, body = answer.partition(b"\r\n\r\n")
-            assert head.split(b" ", 2)[1] in (b"200", b"201"), answer
-            left = int(re.search(rb"content-length: (\d+)", head).group(1)) - len(body)  # type: ignore[union-attr]
-            while left > 0:
-                left -= len(sock.recv(65536))
-
-
-def cpu_of(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def main() -> None:

@@ -9,12 +9,14 @@ HEADWATER_SHARED        where recorded events and contracts stand; else `../shar
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import databases
+from databases import Postgres
 from openlineage_schemas import SHARED
 
 ROOT = Path(__file__).parents[1]
@@ -88,3 +90,21 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("recorded events are not here: set HEADWATER_SHARED to the directory that holds them")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def postgres(need: Callable[[str, str], None]) -> Iterator[Postgres]:
+    """One Postgres for all tests: `postgres.make()` is the url of a new, empty store."""
+    if not databases.present():
+        need("Postgres", "apt install postgresql")
+    with databases.started() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The url of a new, empty store: the test is run on SQLite, then on Postgres."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/store.db"
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.make()

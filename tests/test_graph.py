@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from databases import Postgres, empty
 from headwater.errors import Ambiguous, ConfigError, NotFound
 from headwater.event import micros
 from headwater.facts.commands import Hide, SetAlias
@@ -173,6 +175,22 @@ def test_as_of_a_time_is_what_was_known_by_then(told: Any, words: Any, second: i
     whole, prefix = filled(stream), filled([each for each in stream if each[0] <= second])
     assert edges(whole, When(until=micros(at(second)))) == edges(prefix, When())
     whole.close()
+    prefix.close()
+
+
+@pytest.fixture(scope="module")
+def on_postgres(postgres: Postgres) -> Iterator[Store]:
+    with closing(open_store(postgres.make(), partition_runs=3)) as store:
+        yield store
+
+
+@given(told=runs, words=declared, second=st.integers(0, 22))
+def test_as_of_a_time_is_alike_on_postgres(on_postgres: Store, told: Any, words: Any, second: int) -> None:
+    stream = history(told, words)
+    empty(on_postgres)
+    ingest(on_postgres, [body for _, body in stream])
+    prefix = filled([each for each in stream if each[0] <= second])
+    assert edges(on_postgres, When(until=micros(at(second)))) == edges(prefix, When())
     prefix.close()
 
 

@@ -9,7 +9,7 @@ HeadwaterError
 ├── NotFound           no such node, run or event                              exit 3
 ├── Ambiguous          several nodes answer to one name; lists them            exit 2
 ├── TransportError     an event could not be handed on; `retryable` tells      exit 4
-└── StoreError         the store cannot be read or written                     exit 1
+└── StoreError         the store cannot be read or written; `retryable` tells  exit 1
 """
 
 from __future__ import annotations
@@ -118,4 +118,12 @@ class TransportError(HeadwaterError):
 
 
 class StoreError(HeadwaterError):
-    """The store cannot be opened, read or written."""
+    """The store cannot be opened, read or written.
+
+    `retryable` tells whether the same may go well later: the database was restarted, another writer held the lock.
+    `cause` is a word that is the same each time: `gone`, `locked`, `full`.
+    """
+
+    def __init__(self, message: str, *, retryable: bool = False, cause: str = "other") -> None:
+        super().__init__(message)
+        self.retryable, self.cause = retryable, cause

@@ -1,14 +1,17 @@
-"""Any order, any repeat, any split of a stream gives the same tables, in memory and in SQLite, and after a replay."""
+"""Any order, any repeat, any split of a stream gives the same tables, in memory, in SQLite and in Postgres, and after a replay."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from databases import Postgres, empty
 from headwater.event import micros, parse
 from headwater.facts import derive, derive_command, fold, settle
 from headwater.facts.commands import Command, Hide, Say, SetAlias, SetRunState, SetTag
@@ -117,6 +120,26 @@ def test_order_repeats_and_splits_do_not_matter(stream: list[Any], data: st.Data
         assert store.dump() == expected
         replay(store)
         assert store.dump() == expected
+
+
+@pytest.fixture(scope="module")
+def on_postgres(postgres: Postgres) -> Iterator[Store]:
+    with closing(open_store(postgres.make(), partition_runs=2)) as store:
+        yield store
+
+
+@given(stream=entries, data=st.data())
+def test_postgres_merges_as_the_memory_does(
+    on_postgres: Store, stream: list[Any], data: st.DataObject
+) -> None:
+    empty(on_postgres)
+    messy = data.draw(st.permutations(stream + stream[:5]))
+    write(on_postgres, messy, data.draw(st.lists(st.integers(1, 6), max_size=20)))
+    with closing(open_store("memory:")) as store:
+        write(store, stream, [])
+        assert on_postgres.dump() == store.dump() == in_memory(stream)
+    replay(on_postgres)
+    assert on_postgres.dump() == in_memory(stream)
 
 
 @given(entries, entries)

@@ -29,10 +29,15 @@ Opener = Callable[[], Store]
 
 @pytest.fixture(params=sorted(STORES))
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
-    urls = {"memory": "memory:", "sqlite": f"sqlite:///{tmp_path}/x.db"}
+    urls = {
+        "memory": lambda: "memory:",
+        "sqlite": lambda: f"sqlite:///{tmp_path}/x.db",
+        "postgresql": lambda: request.getfixturevalue("postgres").make(),
+    }
     if request.param not in urls:
         pytest.fail(f"give the store {request.param!r} a url here, so that the contract is tested for it too")
-    return lambda: open_store(urls[request.param])
+    url = urls[request.param]()
+    return lambda: open_store(url)
 
 
 def test_a_batch_is_written_whole_and_once(opener: Opener) -> None:
@@ -107,12 +112,23 @@ def test_a_log_can_be_carried_into_another_store(opener: Opener, tmp_path: Path)
     assert restore(into, (read_entry(raw) for raw in exported)) == len(exported)
     assert into.dump() == store.dump()
     assert restore(into, (entry for _, entry in store.log())) == 0
-    backup = tmp_path / "backup.db"
-    store.backup(backup)
-    copy = open_store(f"sqlite:///{backup}")
+    store.close()
+    into.close()
+
+
+def test_a_backup_is_the_store(opener: Opener, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    store = opener()
+    ingest(store, list(recorded()))
+    store.backup(tmp_path / "backup")
+    copy = open_store(
+        request.getfixturevalue("postgres").restore(tmp_path / "backup")
+        if store.url.startswith("postgresql")
+        else f"sqlite:///{tmp_path}/backup"
+    )
     assert copy.dump() == store.dump()
-    for each in (store, into, copy):
-        each.close()
+    assert ingest(copy, list(recorded())).stored == 0
+    store.close()
+    copy.close()
 
 
 def test_readers_see_one_moment(opener: Opener) -> None:

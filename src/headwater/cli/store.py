@@ -60,7 +60,7 @@ def run_migrate(store: StoreOption = None) -> None:
     """
     settings = config.load({"store": store})
     options = config.options(settings, "store")
-    if settings.store.startswith("sqlite:"):  # what keeps others from migrating is no hindrance here
+    if not settings.store.startswith("memory:"):  # what keeps others from migrating is no hindrance here
         options["migrate_on_open"] = True
     opened = open_store(settings.store, **options)
     typer.echo(f"{opened.url} is at this version's format")
@@ -159,7 +159,7 @@ def run_copy(
         )
     source.close()
     into.close()
-    typer.echo(f"{total:,} events, {new:,} of them new to {target}")
+    typer.echo(f"{total:,} events, {new:,} of them new to {into.url}")
 
 
 @app.command("backup")
@@ -182,7 +182,12 @@ def run_backup(
         raise StoreError(f"{file} cannot be written: {fault.strerror}") from fault
     finally:
         opened.close()
-    typer.echo(f"{opened.url} is backed up in {file}; open it with --store sqlite:///{file}")
+    back = (
+        f"pg_restore -d DATABASE {file}"
+        if opened.url.startswith("postgresql")
+        else f"--store sqlite:///{file}"
+    )
+    typer.echo(f"{opened.url} is backed up in {file}; open it with {back}")
 
 
 @app.command("export")

@@ -40,7 +40,7 @@ class Room(msgspec.Struct, frozen=True):
 
 SETTINGS = (
     Setting("namespace", str, "default", "Namespace of jobs that do not name one.", ("HEADWATER_NAMESPACE", "OPENLINEAGE_NAMESPACE")),
-    Setting("store", str, f"`headwater.db` in {_STATE}", "Where lineage is kept: `sqlite:///file.db` or `memory:`.", ("HEADWATER_STORE",)),
+    Setting("store", str, f"`headwater.db` in {_STATE}", "Where lineage is kept: `sqlite:///file.db`, `postgresql://user@host/database` or `memory:`.", ("HEADWATER_STORE",)),
     Setting("transport", str, None, "Where events are sent: a url as in docs/transports.md.", ("HEADWATER_TRANSPORT", "OPENLINEAGE_URL")),
     Setting("spool", Path, f"`spool` in {_STATE}", "Directory where events wait for delivery.", ("HEADWATER_SPOOL",)),
     Setting("url", str, None, "A server that read commands ask instead of the store.", ("HEADWATER_URL",)),

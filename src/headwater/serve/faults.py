@@ -11,7 +11,15 @@ from typing import Any
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
-from headwater.errors import Ambiguous, ConfigError, EventError, HeadwaterError, NotFound, TooLarge
+from headwater.errors import (
+    Ambiguous,
+    ConfigError,
+    EventError,
+    HeadwaterError,
+    NotFound,
+    StoreError,
+    TooLarge,
+)
 from headwater.serve.intake import Busy
 
 STATUS: dict[type[HeadwaterError], int] = {
@@ -29,6 +37,8 @@ STATUS: dict[type[HeadwaterError], int] = {
 def answer_fault(request: Request[Any, Any, Any], fault: HeadwaterError) -> Response[Any]:
     """One of our own errors."""
     status = next(code for kind, code in STATUS.items() if isinstance(fault, kind))
+    if isinstance(fault, StoreError) and fault.retryable:
+        status = 507 if fault.cause == "full" else 503
     more: dict[str, Any] = {}
     if isinstance(fault, EventError):
         if not fault.path and status == 422:
@@ -37,7 +47,7 @@ def answer_fault(request: Request[Any, Any, Any], fault: HeadwaterError) -> Resp
             more["errors"] = [str(fault)]
     if isinstance(fault, Ambiguous):
         more["candidates"] = fault.candidates
-    headers = {"Retry-After": "1"} if status == 503 else {}
+    headers = {503: {"Retry-After": "1"}, 507: {"Retry-After": "60"}}.get(status, {})
     return _answer(request, status, str(fault), more, headers)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 STORES: plugins.Table = {
     "memory": ("headwater.store.memory:open_memory", "server"),
+    "postgresql": ("headwater.store.postgres:open_postgres", "postgres"),
     "sqlite": ("headwater.store.sqlite:open_sqlite", "server"),
 }
 

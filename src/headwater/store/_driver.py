@@ -1,43 +1,193 @@
-"""store._driver: a list of values -> one parameter, and the database's own cursor behind a connection.
+"""store._driver: a statement of ours and its values -> the same on SQLite's cursor or on Postgres'.
 
 What every batch does goes to the driver's cursor: between it and us the toolkit costs more than the database.
-What is rare, or shaped by a question, is written with the toolkit.
+What is rare, or shaped by a question, is written with the toolkit. Statements are written once, with `?` and
+with `among()` for lists; where Postgres wants them otherwise, its cursor here says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol, cast
 
 import msgspec
-from sqlalchemy import Connection
+from sqlalchemy import Connection, LargeBinary, Table, Text
+
+Rows = Sequence[Sequence[Any]]
+_WRITERS = 0x68656164  # the advisory lock that one writer at a time holds: "head"
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """One statement that inserts many rows: `INSERT INTO table (columns) … tail`."""
+
+    table: str
+    columns: Mapping[str, str]
+    """Each column and its type in Postgres."""
+    tail: str = ""
+    values: str = field(init=False)
+    """For SQLite: a row a time."""
+    arrays: str = field(init=False)
+    """For Postgres: an array a column, all rows in one statement."""
+
+    def __post_init__(self) -> None:
+        names = ", ".join(f'"{name}"' for name in self.columns)
+        marks = ", ".join("?" for _ in self.columns)
+        casts = ", ".join(f"%b::{kind}[]" for kind in self.columns.values())
+        head = f"INSERT INTO {self.table} ({names})"
+        object.__setattr__(self, "values", f"{head} VALUES ({marks}) {self.tail}")
+        object.__setattr__(self, "arrays", f"{head} SELECT * FROM unnest({casts}) {self.tail}")
+
+
+def bulk(table: Table, names: Iterable[str], tail: str = "") -> Bulk:
+    """The statement for these columns of a table."""
+    kinds = {name: table.columns[name].type for name in names}
+    return Bulk(
+        table.name,
+        {
+            name: "bytea" if isinstance(kind, LargeBinary) else "text" if isinstance(kind, Text) else "bigint"
+            for name, kind in kinds.items()
+        },
+        tail,
+    )
 
 
 class Cursor(Protocol):
     """What we use of a database's cursor."""
 
-    rowcount: int
+    @property
+    def rowcount(self) -> int:
+        """How many rows the last statement changed."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
         """Run a statement."""
 
-    def executemany(self, sql: str, parameters: Sequence[Sequence[Any]], /) -> Any:
+    def executemany(self, sql: str, parameters: Rows, /) -> Any:
         """Run a statement once for each row of parameters."""
 
     def fetchall(self) -> list[Any]:
         """The rows that were found."""
 
+    def insert(self, statement: Bulk, rows: Rows) -> None:
+        """Run a statement for all rows."""
 
-def cursor_of(connection: Connection) -> Cursor:
-    """The driver's cursor, inside the connection's transaction."""
-    return cast("Cursor", connection.connection.cursor())
+    def pairs(self, table: str, references: Iterable[str]) -> list[Any]:
+        """(reference, number) of those of the references that a table of names numbers."""
+
+    def held(self, table: str, column: str, digests: Sequence[bytes]) -> list[bytes]:
+        """Those of the digests that stand in a column."""
 
 
-def listed(values: Iterable[Any]) -> str:
+class Listed(list[Any]):
+    """Numbers or texts as the one parameter that `among` takes."""
+
+
+sqlite3.register_adapter(Listed, lambda values: msgspec.json.encode(values).decode())
+
+
+def listed(values: Iterable[Any]) -> Listed:
     """Numbers or texts as the one parameter that `among` takes: one statement for lists of any length."""
-    return msgspec.json.encode(list(values)).decode()
+    return Listed(values)
+
+
+_AMONG = "(SELECT value FROM json_each(?))"
 
 
 def among() -> str:
     """The right side of `IN` for a list passed with `listed`."""
-    return "(SELECT value FROM json_each(?))"
+    return _AMONG
+
+
+_PART = 5_000
+_PAIRS = (
+    "SELECT j.value, t.id FROM json_each(?) AS j JOIN {table} AS t"
+    " ON t.namespace = substr(j.value, 1, instr(j.value, char(10)) - 1)"
+    " AND t.name = substr(j.value, instr(j.value, char(10)) + 1)"
+)
+
+
+class SqliteCursor(sqlite3.Cursor):
+    """SQLite's own, and what the databases do differently."""
+
+    def insert(self, statement: Bulk, rows: Rows) -> None:
+        """Run a statement for all rows."""
+        self.executemany(statement.values, rows)
+
+    def pairs(self, table: str, references: Iterable[str]) -> list[Any]:
+        """(reference, number) of those of the references that a table of names numbers."""
+        return self.execute(_PAIRS.format(table=table), (listed(references),)).fetchall()
+
+    def held(self, table: str, column: str, digests: Sequence[bytes]) -> list[bytes]:
+        """Those of the digests that stand in a column."""
+        found: list[bytes] = []
+        for start in range(0, len(digests), _PART):
+            part = digests[start : start + _PART]
+            marks = ", ".join("?" for _ in part)
+            self.execute(f"SELECT {column} FROM {table} WHERE {column} IN ({marks})", part)
+            found.extend(row[0] for row in self.fetchall())
+        return found
+
+
+class PostgresCursor:
+    """psycopg's, given statements as SQLite takes them."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+        self.fetchall = cursor.fetchall
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the last statement changed."""
+        return cast("int", self._cursor.rowcount)
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
+        """Run a statement."""
+        plain = [list(each) if type(each) is Listed else each for each in parameters]
+        return self._cursor.execute(_postgres(sql), plain)
+
+    def executemany(self, sql: str, parameters: Rows, /) -> Any:
+        """Run a statement once for each row of parameters, all of them sent at once."""
+        return self._cursor.executemany(_postgres(sql), parameters)
+
+    def insert(self, statement: Bulk, rows: Rows) -> None:
+        """Run a statement for all rows."""
+        self._cursor.execute(statement.arrays, [list(column) for column in zip(*rows, strict=True)])
+
+    def pairs(self, table: str, references: Iterable[str]) -> list[Any]:
+        """(reference, number) of those of the references that a table of names numbers."""
+        asked = [each.partition("\n") for each in references]
+        self._cursor.execute(
+            f"SELECT t.namespace || chr(10) || t.name, t.id FROM unnest(%s::text[], %s::text[]) AS j(namespace, name)"
+            f" JOIN {table} AS t ON t.namespace = j.namespace AND t.name = j.name",
+            ([each[0] for each in asked], [each[2] for each in asked]),
+        )
+        return cast("list[Any]", self.fetchall())
+
+    def held(self, table: str, column: str, digests: Sequence[bytes]) -> list[bytes]:
+        """Those of the digests that stand in a column."""
+        self._cursor.execute(
+            f"SELECT {column} FROM {table} WHERE {column} = ANY(%b::bytea[])", (list(digests),)
+        )
+        return [row[0] for row in self.fetchall()]
+
+
+@cache
+def _postgres(sql: str) -> str:
+    """A statement as psycopg takes it."""
+    return sql.replace("%", "%%").replace(f"IN {_AMONG}", "= ANY(%s)").replace("?", "%s")
+
+
+def cursor_of(connection: Connection) -> Cursor:
+    """The driver's cursor, inside the connection's transaction."""
+    driver = connection.connection
+    if connection.dialect.name == "postgresql":
+        return PostgresCursor(driver.cursor())
+    return cast("Cursor", driver.cursor(SqliteCursor))
+
+
+def exclude_writers(connection: Connection) -> None:
+    """On Postgres: wait for every other writer of this database, and keep them out until the transaction ends."""
+    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (_WRITERS,))

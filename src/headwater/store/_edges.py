@@ -44,9 +44,9 @@ _VISIBLE = (
     "(t.hidden_at IS NULL OR t.hidden_at < coalesce(t.last_seen, 0) OR t.hidden_at < coalesce(t.shown_at, 0))"
 )
 _BASE_RUN = (
-    "SELECT r.job, r.id, r.ended_at FROM json_each(?) AS j JOIN runs AS r ON r.id = ("
-    " SELECT id FROM runs WHERE job = j.value AND io IS NOT NULL AND ended_at <= ?"
-    " ORDER BY ended_at DESC, run_id DESC LIMIT 1)"
+    "SELECT r.job, r.id, r.ended_at FROM jobs AS j JOIN runs AS r ON r.id = ("
+    " SELECT id FROM runs WHERE job = j.id AND io IS NOT NULL AND ended_at <= ?"
+    " ORDER BY ended_at DESC, run_id DESC LIMIT 1) WHERE j.id IN " + _IDS
 )
 _BASE_WORD = "SELECT job, max(at) FROM declared WHERE job IN " + _IDS + " AND at <= ? GROUP BY job"
 
@@ -129,7 +129,7 @@ class Edges:
         if missing:
             at, asked = self._when.base, listed(missing)
             self._bases.update(dict.fromkeys(missing, None))
-            for job, run, ended in self.rows(_BASE_RUN, asked, at):
+            for job, run, ended in self.rows(_BASE_RUN, at, asked):
                 self._bases[job] = _Base(run, ended)
             for job, word in self.rows(_BASE_WORD, asked, at):
                 have = self._bases[job]

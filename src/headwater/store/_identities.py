@@ -15,7 +15,7 @@ from headwater.facts.canonical import choose, rewrite
 from headwater.facts.fold import Tables
 from headwater.facts.tables import REFERENCES, TABLES, Type, ref, unref
 from headwater.naming import Aliases
-from headwater.store._driver import Cursor, among, cursor_of, listed
+from headwater.store._driver import Cursor, among, bulk, cursor_of, listed
 from headwater.store._schema import IDENTITIES, OWNER, TABLE
 
 _REMEMBERED = 500_000
@@ -27,25 +27,12 @@ _COLUMNS = {
     name: [(c, column.type) for c, column in table.columns.items() if column.type in REFERENCES]
     for name, table in TABLES.items()
 }
-
-
-_PAIR = (
-    "SELECT j.value, t.id FROM json_each(?) AS j JOIN {table} AS t"
-    " ON t.namespace = substr(j.value, 1, instr(j.value, char(10)) - 1)"
-    " AND t.name = substr(j.value, instr(j.value, char(10)) + 1)"
-)
-_FIND = {
-    "jobs": _PAIR.format(table="jobs"),
-    "datasets": _PAIR.format(table="datasets"),
-    "runs": f"SELECT run_id, id FROM runs WHERE run_id IN {among()}",
-}
-"""References -> numbers, for a whole list at a time."""
+_NEW = {name: bulk(TABLE[name], ("id", *parts)) for name, parts in IDENTITIES.items()}
 
 
 def numbers_of(cursor: Cursor, names: Collection[str], table: str = "datasets") -> dict[str, int]:
     """The numbers of datasets (or jobs), of those that have one."""
-    cursor.execute(_FIND[table], (listed(names),))
-    return dict(cursor.fetchall())
+    return dict(cursor.pairs(table, names))
 
 
 class Identities:
@@ -55,6 +42,8 @@ class Identities:
         self.known: dict[Type, dict[str, int]] = {kind: {} for kind in OWNER}
         self.names: dict[int, str] = {}
         """Datasets by number: what settling versions needs."""
+        self.last_run = 0
+        """The greatest number of a run that was met."""
         self.contents: set[bytes] = set()
         self._fresh: dict[Type, dict[str, int]] = {kind: {} for kind in OWNER}
         self._new_contents: set[bytes] = set()
@@ -118,8 +107,12 @@ class Identities:
     def _resolve(self, cursor: Cursor, kind: Type, missing: Collection[str]) -> None:
         table, known = OWNER[kind], self.known[kind]
         names = IDENTITIES[table]
-        cursor.execute(_FIND[table], (listed(missing),))
-        known.update(cursor.fetchall())
+        if len(names) == 2:
+            known.update(cursor.pairs(table, missing))
+        else:
+            (name,) = names
+            cursor.execute(f"SELECT {name}, id FROM {table} WHERE {name} IN {among()}", (listed(missing),))
+            known.update(cursor.fetchall())
         new = sorted(each for each in missing if each not in known)
         if not new:
             return
@@ -127,13 +120,15 @@ class Identities:
         cursor.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")
         ((first,),) = cursor.fetchall()
         numbered = dict(zip(new, range(first, first + len(new)), strict=True))
-        cursor.executemany(
-            f"INSERT INTO {table} (id, {', '.join(names)}) VALUES (?{', ?' * len(names)})",
+        cursor.insert(
+            _NEW[table],
             [(number, *(unref(each) if len(names) == 2 else (each,))) for each, number in numbered.items()],
         )
         known.update(numbered)
         self._fresh[kind].update(numbered)
         self._born.setdefault(kind, []).extend(numbered.values())
+        if kind is Type.RUN:
+            self.last_run = first + len(new) - 1
 
 
 def link(

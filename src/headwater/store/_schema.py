@@ -26,6 +26,9 @@ from sqlalchemy.types import TypeEngine
 from headwater.facts import tables as facts
 from headwater.facts.tables import TABLES, Rule, Type
 
+PARTITIONED = ("inputs", "outputs", "io_facets", "run_facets", "assertions")
+"""The tables that are kept by run: partitions of Postgres, so that old runs go at once."""
+
 metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s"})
 
 Id = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER is SQLite's row id
@@ -75,6 +78,7 @@ def _table(table: facts.Table) -> Table:
         *_merged(table),
         PrimaryKeyConstraint(*table.key),
         sqlite_with_rowid=table.name == "contents",  # rows with a body are better kept outside the key's tree
+        postgresql_partition_by="RANGE (run)" if table.name in PARTITIONED else None,
     )
 
 

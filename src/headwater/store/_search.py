@@ -16,7 +16,7 @@ from sqlalchemy.sql import ColumnElement
 
 from headwater.facts.fold import Tables
 from headwater.facts.tables import Type
-from headwater.store._driver import Cursor, among, cursor_of, listed
+from headwater.store._driver import Cursor, among, bulk, cursor_of, listed
 from headwater.store._identities import numbers_of
 from headwater.store._schema import TABLE, documents, meta
 from headwater.store._told import NODES, SLOTS, told
@@ -34,6 +34,12 @@ _FTS = (
     "(names, words, content='documents', content_rowid='id', prefix='2 3', tokenize='unicode61 remove_diacritics 0')"
 )
 _GIN = "CREATE INDEX IF NOT EXISTS ix_documents_{0} ON documents USING gin (to_tsvector('simple', {0}))"
+_COLUMNS = ("label", "tail", "names", "words", "marks", "slots")
+_KEPT = bulk(
+    documents,
+    ("id", *_COLUMNS),
+    f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS)}",
+)
 
 
 class Index:
@@ -127,12 +133,7 @@ class Index:
             )
         if not made:
             return
-        cursor.executemany(
-            "INSERT INTO documents (id, label, tail, names, words, marks, slots) VALUES (?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (id) DO UPDATE SET label = excluded.label, tail = excluded.tail, names = excluded.names,"
-            " words = excluded.words, marks = excluded.marks, slots = excluded.slots",
-            [(id, *each) for id, each in made.items()],
-        )
+        cursor.insert(_KEPT, [(id, *each) for id, each in made.items()])
         if self._mode == "fts5":
             cursor.executemany(
                 "INSERT INTO documents_fts (rowid, names, words) VALUES (?, ?, ?)",

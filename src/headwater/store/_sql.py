@@ -6,46 +6,55 @@ whole tables, and appends to the raw log: all of it in one transaction or none o
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Select, delete, exc, func, select
 
 from headwater.errors import StoreError
-from headwater.facts.contents import digest_of
+from headwater.facts.contents import digest_of, text
 from headwater.facts.fold import Tables, fold
-from headwater.facts.tables import REFERENCES, TABLES, Row, Rule, Type
+from headwater.facts.tables import Row, Type
 from headwater.naming import DEFAULT_RULES, Aliases, scrub
 from headwater.store import Batch, Entry
-from headwater.store._driver import Cursor, cursor_of
+from headwater.store._driver import Cursor, bulk, cursor_of
+from headwater.store._dump import dump
 from headwater.store._identities import Identities, link, relink
 from headwater.store._reader import Reader
-from headwater.store._schema import FOLDED, IDENTITIES, OWNER, TABLE, log, meta, rejects
+from headwater.store._schema import FOLDED, log, meta, rejects
 from headwater.store._search import Index
 from headwater.store._settle import settle_versions
-from headwater.store._upsert import ENCODE, pack, unpack, upserts
+from headwater.store._upsert import ENCODE, UPSERT, pack, unpack
 
-_CHUNK = 5_000
 _KEPT_OF_A_REJECT = 1 << 20
+_LOGGED = bulk(log, ("digest", "kind", "time", "received_at", "body"), "ON CONFLICT (digest) DO NOTHING")
+_REJECTED = bulk(
+    rejects,
+    ("digest", "path", "reason", "first_seen", "last_seen", "times", "size", "body"),
+    "ON CONFLICT (digest) DO UPDATE SET last_seen = excluded.last_seen, times = rejects.times + excluded.times",
+)
 
 
 class SqlStore:
-    """A store on an SQL database, with one writer at a time and readers that never wait for it."""
+    """A store on an SQL database, with one writer at a time and readers that never wait for it.
+
+    What the databases do each in their own way (excluding other writers, a check, a backup, taking tables from
+    elsewhere) is theirs: `_lite.LiteStore`, `postgres.PostgresStore`.
+    """
+
+    _faults: tuple[type[Exception], ...] = (exc.SQLAlchemyError,)
 
     def __init__(self, url: str, writer: Engine, reader: Engine, *, shared: bool = False) -> None:
-        self.url = url
+        self.url = scrub(url)
         self._writer, self._reader = writer, reader
         self._lock = threading.RLock()
         self._reading: AbstractContextManager[Any] = self._lock if shared else nullcontext()
         self._ids = Identities()
         self._generation: str | None = None
         self._aliases = Aliases(DEFAULT_RULES)
-        self._upserts = upserts()
         self._index = Index()
 
     @contextmanager
@@ -53,16 +62,28 @@ class SqlStore:
         with self._lock:
             try:
                 with self._writer.begin() as connection:
+                    self._exclude(connection)
                     self._refresh(connection)
                     yield connection
             except BaseException as fault:  # an interrupt rolls back too; whatever it is rises again
                 self._ids.drop()
                 self._generation = None  # what was loaded inside may be gone: look again
                 self._index = Index()
-                if isinstance(fault, (exc.SQLAlchemyError, sqlite3.Error)):
-                    raise told(self.url, fault) from fault
+                if isinstance(fault, self._faults):
+                    raise self._told(fault) from fault
                 raise
             self._ids.keep()
+
+    def _exclude(self, connection: Connection) -> None:
+        """Keep every other writer of this database out until the transaction ends."""
+        raise NotImplementedError
+
+    def _ahead(self, cursor: Cursor, run: int) -> None:
+        """Make room for the rows of runs up to this number, where the database wants it made."""
+
+    def _told(self, fault: Exception) -> StoreError:
+        """The database's fault as ours, without a secret."""
+        raise NotImplementedError
 
     def _refresh(self, connection: Connection) -> None:
         """Another process may have numbered anew or changed the alias rules."""
@@ -85,11 +106,7 @@ class SqlStore:
         """Those of the digests that the log does not hold."""
         missing = set(digests)
         with self._connect() as connection:
-            cursor = cursor_of(connection)
-            for start in range(0, len(digests), _CHUNK):
-                part = digests[start : start + _CHUNK]
-                cursor.execute(f"SELECT digest FROM log WHERE digest IN (?{', ?' * (len(part) - 1)})", part)
-                missing.difference_update(row[0] for row in cursor.fetchall())
+            missing.difference_update(cursor_of(connection).held("log", "digest", digests))
         return missing
 
     def write(self, batch: Batch) -> int:
@@ -105,11 +122,7 @@ class SqlStore:
                 self._reject(cursor, batch, now)
             if not packed:
                 return 0
-            cursor.executemany(
-                "INSERT INTO log (digest, kind, time, received_at, body) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT (digest) DO NOTHING",
-                packed,
-            )
+            cursor.insert(_LOGGED, packed)
             return cursor.rowcount
 
     @staticmethod
@@ -125,11 +138,12 @@ class SqlStore:
         self._index.ready(connection)
         new = self._ids.number(cursor, tables)
         known = self._ids.known
+        self._ahead(cursor, self._ids.last_run)
         for name, rows in tables.items():
             if name == "contents":
                 rows = self._ids.unseen(rows)
             if rows:
-                cursor.executemany(self._upserts[name], ENCODE[name](rows, known))
+                cursor.insert(UPSERT[name], ENCODE[name](rows, known))
         if tables.get("aliases"):
             self._renew(connection)
             relink(connection, self._ids, self._aliases)
@@ -142,23 +156,16 @@ class SqlStore:
 
     @staticmethod
     def _reject(cursor: Cursor, batch: Batch, now: int) -> None:
-        cursor.executemany(
-            "INSERT INTO rejects (digest, path, reason, first_seen, last_seen, times, size, body)"
-            " VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT (digest) DO UPDATE"
-            " SET last_seen = excluded.last_seen, times = rejects.times + 1",
-            [
-                (
-                    digest_of(each.reason.encode() + each.raw),
-                    each.path,
-                    each.reason,
-                    now,
-                    now,
-                    len(each.raw),
-                    pack(each.raw[:_KEPT_OF_A_REJECT]),
-                )
-                for each in batch.rejects
-            ],
-        )
+        rows: dict[bytes, list[Any]] = {}
+        for each in batch.rejects:
+            digest = digest_of(each.reason.encode() + each.raw)
+            kept = pack(each.raw[:_KEPT_OF_A_REJECT])
+            row = rows.setdefault(
+                digest,
+                [digest, text(each.path) or "", text(each.reason) or "", now, now, 0, len(each.raw), kept],
+            )
+            row[5] += 1  # one statement may touch a row once only
+        cursor.insert(_REJECTED, list(rows.values()))
 
     def replay(
         self, derive: Callable[[str, bytes], Iterable[Row]], progress: Callable[[int], None] | None = None
@@ -191,34 +198,6 @@ class SqlStore:
             last = rows[-1][0]
             yield len(rows)
 
-    def adopt(self, file: Path, after: int, derive: Callable[[str, bytes], Iterable[Row]]) -> int:
-        """Take every folded table from another store of the same log; readers see the old ones until it is done."""
-        with self._lock, self._writer.connect() as connection:
-            try:
-                # a database cannot be attached inside a transaction
-                cursor_of(connection).execute("ATTACH DATABASE ? AS made", (str(file),))
-                with connection.begin():
-                    self._refresh(connection)
-                    for table in FOLDED:
-                        names = ", ".join(f'"{column.name}"' for column in table.columns)
-                        connection.exec_driver_sql(f"DELETE FROM main.{table.name}")
-                        connection.exec_driver_sql(
-                            f"INSERT INTO main.{table.name} ({names}) SELECT {names} FROM made.{table.name}"
-                        )
-                    self._renew(connection)
-                    self._index.rebuild(connection)
-                    done = sum(self._derive_since(connection, after, derive))
-            except BaseException as fault:  # as in `_transaction`: whatever it is rises again
-                self._ids.drop()
-                self._generation = None
-                if isinstance(fault, (exc.SQLAlchemyError, sqlite3.Error)):
-                    raise told(self.url, fault) from fault
-                raise
-            finally:
-                connection.invalidate()  # the attached file goes with the connection
-            self._ids.keep()
-        return done
-
     @contextmanager
     def read(self) -> Iterator[Reader]:
         """One moment of the store, to ask about."""
@@ -231,8 +210,8 @@ class SqlStore:
             try:
                 with self._reader.begin() as connection:
                     yield connection
-            except (exc.SQLAlchemyError, sqlite3.Error) as fault:
-                raise told(self.url, fault) from fault
+            except self._faults as fault:
+                raise self._told(fault) from fault
 
     def log(self, after: int = 0, limit: int | None = None) -> Iterator[tuple[int, Entry]]:
         """The entries of the raw log, oldest first, with their numbers."""
@@ -269,77 +248,10 @@ class SqlStore:
     def dump(self) -> Tables:
         """Every table with identities in place of numbers, in the shape of `facts.settle`."""
         with self._connect() as connection:
-            return _dump(connection)
-
-    def check(self) -> list[str]:
-        """What is wrong with the store; nothing when it is sound."""
-        with self._connect() as connection:
-            found = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
-
-    def backup(self, file: Path) -> None:
-        """Copy the store into one file, whole and consistent, while it is in use."""
-        with self._lock:
-            raw = self._writer.raw_connection()  # no transaction: SQLite makes its own for this
-            try:
-                raw.cursor().execute("VACUUM INTO ?", (str(file),))
-            except sqlite3.Error as fault:
-                raise StoreError(f"{file} cannot be written: {fault}") from fault
-            finally:
-                raw.close()
+            return dump(connection)
 
     def close(self) -> None:
         """Let go of every connection."""
         with self._lock:
             self._reader.dispose()
             self._writer.dispose()
-
-
-def told(url: str, fault: Exception) -> StoreError:
-    """The database's fault as ours, without a secret."""
-    cause = str(getattr(fault, "orig", None) or fault)
-    hint = " (another process holds the write lock)" if "locked" in cause else ""
-    return StoreError(f"store {scrub(url)}: {cause}{hint}")
-
-
-def _dump(connection: Connection) -> Tables:
-    names: dict[Type, dict[int, str]] = {}
-    for kind, owner in OWNER.items():
-        owners = TABLE[owner].c
-        parts = [owners[name] for name in IDENTITIES[owner]]
-        names[kind] = {row[0]: "\n".join(row[1:]) for row in connection.execute(select(owners.id, *parts))}
-
-    def value(kind: Type, stored: Any) -> Any:
-        if kind in REFERENCES:
-            return names[kind][stored]
-        return unpack(stored) if kind is Type.BODY else stored
-
-    dumped: Tables = {}
-    for name, table in TABLES.items():
-        rows = dumped[name] = {}
-        for row in connection.execute(select(TABLE[name])).mappings():
-            found: dict[str, Any] = {}
-            for column, spec in table.columns.items():
-                if row[column] is not None:
-                    said = value(spec.type, row[column])
-                    found[column] = (row[f"{column}_at"], said) if spec.rule is Rule.LATEST else said
-            if name in IDENTITIES:
-                key: tuple[Any, ...] = (names[next(iter(table.key.values()))][row["id"]],)
-                if not found:
-                    continue  # a name that only stands for another, or is an alias
-            else:
-                key = tuple(value(kind, row[part]) for part, kind in table.key.items())
-            if name == "runs" and row["io"] is not None:
-                found["io"] = row["io"]
-            if name == "datasets":
-                found["canonical"] = names[Type.DATASET][row["canonical"] or row["id"]]
-            rows[key] = found
-    runs = TABLE["runs"].c
-    versions = select(runs.job, runs.io, func.min(runs.ended_at), func.max(runs.ended_at))
-    dumped["job_versions"] = {
-        (names[Type.JOB][job], io): {"first_seen": first, "last_seen": last}
-        for job, io, first, last in connection.execute(
-            versions.where(runs.io.is_not(None)).group_by(runs.job, runs.io)
-        )
-    }
-    return dumped

@@ -8,6 +8,7 @@ from typing import Any
 import zstandard
 
 from headwater.facts.tables import REFERENCES, TABLES, Rule, Table, Type, unref
+from headwater.store._driver import Bulk, bulk
 from headwater.store._schema import IDENTITIES, OWNER, SETTLED, TABLE
 
 Ids = Mapping[Type, Mapping[str, int]]
@@ -28,17 +29,13 @@ def unpack(body: bytes) -> bytes:
     return _decompress(body)
 
 
-def upserts(mark: str = "?") -> dict[str, str]:
-    """For each table the statement that merges one row into it; `mark` is the driver's parameter mark.
+def _statement(table: Table) -> Bulk:
+    """The statement that merges rows into a table.
 
-    The text is the same for SQLite and Postgres: `CASE` in place of the functions in which they differ.
+    The merge is the same text for SQLite and Postgres: `CASE` in place of the functions in which they differ.
     """
-    return {name: _statement(table, mark) for name, table in TABLES.items()}
-
-
-def _statement(table: Table, mark: str) -> str:
     settled = SETTLED.get(table.name, ())
-    names = [f'"{name}"' for name in TABLE[table.name].columns.keys() if name not in settled]  # noqa: SIM118 - no dict
+    names = [name for name in TABLE[table.name].columns.keys() if name not in settled]  # noqa: SIM118 - no dict
     sets: list[str] = []
     for name, column in table.columns.items():
         mine, yours = f'{table.name}."{name}"', f'excluded."{name}"'
@@ -54,8 +51,7 @@ def _statement(table: Table, mark: str) -> str:
             sets.append(f'"{name}" = CASE WHEN {mine} IS NULL OR {better} THEN {yours} ELSE {mine} END')
     key = "id" if table.name in IDENTITIES else ", ".join(f'"{part}"' for part in table.key)
     action = f"UPDATE SET {', '.join(sets)}" if sets else "NOTHING"
-    marks = ", ".join(mark for _ in names)
-    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks}) ON CONFLICT ({key}) DO {action}"
+    return bulk(TABLE[table.name], names, f"ON CONFLICT ({key}) DO {action}")
 
 
 def _newer(table: Table, name: str, kind: Type) -> str:
@@ -109,3 +105,5 @@ def encoder(table: Table) -> Encode:
 
 
 ENCODE: dict[str, Encode] = {name: encoder(table) for name, table in TABLES.items()}
+UPSERT: dict[str, Bulk] = {name: _statement(table) for name, table in TABLES.items()}
+"""For each table the statement that merges rows into it."""

@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import create_engine, event
 from sqlalchemy.pool import StaticPool
 
+from headwater.store._lite import LiteStore
 from headwater.store._migrate import migrate
-from headwater.store._sql import SqlStore
 
 
-def open_memory(url: str = "memory:") -> SqlStore:
+def open_memory(url: str = "memory:") -> LiteStore:
     """A store in memory: SQLite's own, so that it answers as the file does."""
     engine = create_engine(
         "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False, "isolation_level": None}
@@ -28,7 +28,7 @@ def open_memory(url: str = "memory:") -> SqlStore:
         _template().backup(raw.driver_connection)  # type: ignore[arg-type]  # SQLite's own connection
     finally:
         raw.close()
-    return SqlStore(url, engine, engine, shared=True)
+    return LiteStore(url, engine, engine, shared=True)
 
 
 @cache

@@ -10,15 +10,15 @@ from sqlalchemy import Engine, create_engine, event, exc
 from sqlalchemy.pool import QueuePool
 
 from headwater.errors import ConfigError, StoreError
+from headwater.store._lite import LiteStore, told
 from headwater.store._migrate import HEAD, migrate, revision
-from headwater.store._sql import SqlStore, told
 
 _SYNCHRONOUS = {"full", "normal", "off"}
 
 
 def open_sqlite(
     url: str, *, synchronous: str = "full", cache_mb: int = 64, migrate_on_open: bool = True
-) -> SqlStore:
+) -> LiteStore:
     """Open the store in a SQLite file, made where it is missing.
 
     Args:
@@ -53,7 +53,7 @@ def open_sqlite(
             raise told(url, fault) from fault
         raise
     reader = _engine(path, "DEFERRED", synchronous, int(cache_mb), read_only=True)
-    return SqlStore(url, writer, reader)
+    return LiteStore(url, writer, reader)
 
 
 def _path(url: str) -> Path:

@@ -111,6 +111,31 @@ def test_both_ways_tell_the_same_edges(name: str) -> None:
                 assert sources(field["inputFields"]) == want
 
 
+def test_a_field_of_a_struct_is_told_as_itself_or_as_its_column() -> None:
+    """On every recorded program: the same edges, once with leaves and once folded to their columns."""
+
+    def told(leaves: str, name: str) -> set[tuple[str, str, str, str]]:
+        found = replay(records(NEWEST, name), set_to(columnLineage__nestedFieldsEnabled=leaves))
+        return {
+            (out["name"], column, each["name"], each["field"])
+            for event in ends(found)
+            for out in event["outputs"]
+            for column, field in out["facets"].get("columnLineage", {"fields": {}})["fields"].items()
+            for each in field["inputFields"]
+        }
+
+    deeper = 0
+    for path in sorted((Path(__file__).parent / "records" / NEWEST).glob("*.jsonl")):
+        leaves, columns = told("true", path.stem), told("false", path.stem)
+        if leaves != columns:
+            deeper += 1
+            for edge in leaves - columns:
+                assert any(edge[:3] == each[:3] and edge[3].startswith(f"{each[3]}.") for each in columns)
+            for edge in columns - leaves:
+                assert any(edge[:3] == each[:3] and each[3].startswith(f"{edge[3]}.") for each in leaves)
+    assert deeper  # some programs do read leaves
+
+
 def test_a_dataset_that_is_too_wide_is_told_without_columns_and_why(shared: Path) -> None:
     plan = [files("/a", (1, "x"), (2, "y")), write("/b", 0, (1, "x"), (2, "y"))]
     (end,) = ran(plan, set_to(columnLineage__schemaSizeLimit="1"))

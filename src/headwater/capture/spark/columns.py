@@ -56,7 +56,7 @@ class Plan:
         """Kind, SQL and sources of what decided on rows; likewise."""
         self.constants: dict[int, frozenset[str]] = {}
         """Attributes that can only be one of some texts, and these."""
-        self._reader = Reader(ground.sources, self.seen, self._subquery)
+        self._reader = Reader(ground.sources, self.seen, self._subquery, leaves=ground.leaves)
         self._cte: dict[int, Rel] = {}
         self._loops = {n["id"]: n["anchor"]["#"] for n in nodes if n["n"] == "UnionLoop"}
         for node in nodes:

@@ -43,8 +43,10 @@ PASSING = frozenset(
 class Reader:
     """Reads the expressions of one node; subqueries that it meets are told to `subquery`."""
 
-    def __init__(self, sources: Sources, seen: Env, subquery: Callable[[int], Deps]) -> None:
-        self._sources, self._seen, self._subquery = sources, seen, subquery
+    def __init__(
+        self, sources: Sources, seen: Env, subquery: Callable[[int], Deps], *, leaves: bool = True
+    ) -> None:
+        self._sources, self._seen, self._subquery, self._leaves = sources, seen, subquery, leaves
         self.structs: dict[int, tuple[Expression, Env]] = {}
         """Attributes that are structs put together in this plan, and how."""
 
@@ -97,6 +99,8 @@ class Reader:
 
     def field(self, name: str, deps: Deps) -> Deps:
         """A field of what passes unchanged is a column of its own; of anything else, a part of it."""
+        if not self._leaves:
+            return transformed(deps)
         out: Deps = {}
         for source, mask in deps.items():
             if mask & DIRECT == IDENTITY:

@@ -52,6 +52,8 @@ class Ground:
     named: dict[Identity, Named]
     registry: dict[int, Given]
     naming: Naming
+    leaves: bool = True
+    """Whether a field of a struct is told as a column of its own (`addr.city`), or as its column (`addr`)"""
 
     def note(self, found: Iterable[Named]) -> None:
         """Keep what is known of datasets; of very many, those that were read last."""

@@ -102,6 +102,8 @@ class SparkSettings:
     environment_variables: tuple[str, ...] = ()
     dataset_lineage: bool = True
     descriptions: bool = False
+    leaves: bool = True
+    """Whether a field of a struct is told as a column of its own"""
     schema_limit: int | None = None
     """Columns beyond which a dataset's column lineage is left out; the agent's own default of 1000 is not ours"""
     append_dataset_name: bool = True
@@ -179,6 +181,7 @@ def read(
         ),
         dataset_lineage=seen.flag("columnLineage.datasetLineageEnabled", True),
         descriptions=seen.flag("columnLineage.descriptionsEnabled", False),
+        leaves=seen.flag("columnLineage.nestedFieldsEnabled", True),
         schema_limit=seen.whole("columnLineage.schemaSizeLimit"),
         append_dataset_name=seen.flag("jobName.appendDatasetName", True),
         replace_dots=seen.flag("jobName.replaceDotWithUnderscore", False),

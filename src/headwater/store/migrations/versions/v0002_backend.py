@@ -24,7 +24,33 @@ def upgrade() -> None:
     )
     commands = sa.text("kind = 'command'")
     op.create_index("ix_log_commands", "log", ["id"], sqlite_where=commands, postgresql_where=commands)
-    # search, and the run graph
+    _partition()
+    _search()
+
+
+_BY_RUN = ("inputs", "outputs", "io_facets", "run_facets", "assertions")
+
+
+def _partition() -> None:
+    """On Postgres, what is kept by run becomes partitions; the table of before is the first of them."""
+    connection = op.get_bind()
+    if connection.dialect.name != "postgresql":
+        return
+    (last,) = connection.execute(sa.text("SELECT coalesce(max(id), 0) FROM runs")).one()
+    upto = (last // 50_000 + 1) * 50_000
+    for table in _BY_RUN:
+        first = f"{table}_to_{upto}"
+        op.execute(f"ALTER TABLE {table} RENAME TO {first}")
+        op.execute(f"ALTER TABLE {first} RENAME CONSTRAINT {table}_pkey TO {first}_pkey")
+        op.execute(f"CREATE TABLE {table} (LIKE {first} INCLUDING ALL) PARTITION BY RANGE (run)")
+        op.execute(f"ALTER TABLE {table} ATTACH PARTITION {first} FOR VALUES FROM (MINVALUE) TO ({upto})")
+    connection.execute(
+        sa.text("INSERT INTO meta (key, value) VALUES ('partitions', :upto)"), {"upto": str(upto)}
+    )
+
+
+def _search() -> None:
+    """The search index, and what the graph of runs looks up."""
     op.create_table(
         "documents",
         sa.Column(

@@ -1,0 +1,376 @@
+"""backend: the server on SQLite and on Postgres -> what taking and asking cost, beside data-rentgen and Marquez.
+
+    python bench/backend.py [--full] [--only ingest reads incidents] [--stores sqlite postgres] [--marquez URL]
+
+ingest     events of 2 and 13 KB, one a request with one and with four clients, and in batches of 100. Beside it, on the
+           same Postgres, data-rentgen's consumer in an environment of its own (Python 3.12 or newer, else it is skipped
+           and says so), and a Marquez where its url is given; else Marquez stands with what was once measured.
+reads      a catalogue of 1,000, 5,000 and 20,000 jobs with 20 runs each: graph, columns, lists, search; medians over HTTP
+incidents  the list and one incident, with 1, 10 and 100 runs for each job
+
+Postgres keeps its promises here (fsync on). CPU is that of the server and of its database. Tables go to stdout, to be
+pasted; progress to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from urllib.parse import quote
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests"))
+
+from headwater.ingest import ingest_all  # noqa: E402
+from headwater.store import open_store  # noqa: E402
+from sending import Asking, cpu_of, ingest_requests, memory_of, send, serving, tree_of  # noqa: E402
+from services import postgres, postgres_bin  # noqa: E402
+from stream import FACETS, PRODUCER, START, Shape, events, run_id  # noqa: E402
+
+MARQUEZ = {(2, 1): (37.6, 24.5), (2, 4): (61.0, 28.0), (13, 1): (11.0, 76.0), (13, 4): (14.7, 98.0)}
+"""Marquez 0.51 on PostgreSQL 15, measured once on two quiet cores: (KB, clients) -> events/s, CPU-s per 1,000."""
+RENTGEN = "data-rentgen[server,consumer,postgres]==0.7.2"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a store is: its url, the processes behind it, and what it takes on disk."""
+
+    url: str
+    pids: Callable[[], list[int]]
+    size: Callable[[], int]
+
+
+@contextmanager
+def place(kind: str, folder: Path) -> Iterator[Place]:
+    """An empty store of a kind."""
+    if kind == "sqlite":
+        with tempfile.TemporaryDirectory(dir=folder) as own:
+            file = Path(own, "x.db")
+            yield Place(
+                f"sqlite:///{file}", list, lambda: sum(each.stat().st_size for each in file.parent.iterdir())
+            )
+        return
+    import psycopg
+
+    with postgres(durable=True) as server, psycopg.connect(server.url, autocommit=True) as admin:
+        admin.execute("CREATE DATABASE bench")
+
+        def size() -> int:
+            admin.execute("CHECKPOINT")
+            return int(admin.execute("SELECT pg_database_size('bench')").fetchone()[0])  # type: ignore[index]
+
+        yield Place(server.url.rsplit("/", 1)[0] + "/bench", lambda: tree_of(server.pid), size)
+
+
+# --- taking
+
+
+def measure_ingest(kinds: list[str], scale: float, marquez: str | None, folder: Path) -> None:
+    """Tables of what an event costs on its way in."""
+    for kilobytes, count in ((2, 8_000), (13, 4_000)):
+        shape = Shape(jobs=100, runs=max(1, int(count * scale) // 200), bytes=kilobytes * 1024)
+        lines = list(events(shape))
+        raw = sum(map(len, lines))
+        print(f"\n{len(lines):,} events of {raw / len(lines) / 1024:.1f} KB\n")
+        print("| way in | events/s | CPU-s per 1,000 | memory of the server | disk per KB of event |")
+        print("|---|---|---|---|---|")
+        rates: dict[tuple[str, int, int], float] = {}
+        for kind in kinds:
+            for clients, batch in ((1, 1), (4, 1), (1, 100), (4, 100)):
+                say(f"{kind}, {clients} clients, batches of {batch}")
+                sent = lines if batch > 1 else lines[: max(400, len(lines) // 4)]
+                with place(kind, folder) as where, serving(where.url) as (port, pid):
+                    send(port, ingest_requests(lines[:2], 1))
+                    before = cpu_of(pid, *where.pids())
+                    took = send(port, ingest_requests(sent, batch), clients)
+                    cpu = cpu_of(pid, *where.pids()) - before
+                    memory, size = memory_of(pid), where.size()
+                rates[kind, clients, batch] = len(sent) / took
+                weight = sum(map(len, sent)) / 1024
+                row(
+                    f"{kind}, {clients} client{'s'[: clients > 1]}, {'one a request' if batch == 1 else f'batches of {batch}'}",
+                    len(sent) / took,
+                    1000 * cpu / len(sent),
+                    f"{memory:,.0f} MB",
+                    f"{size / weight:,.0f} bytes" if batch > 1 else "",
+                )
+        peer = measure_rentgen(lines[: max(400, len(lines) // 4)], folder) if "postgres" in kinds else None
+        if peer is not None:
+            row(
+                "data-rentgen 0.7.2, batches of 100",
+                peer["rate"],
+                peer["cpu"],
+                "",
+                f"{peer['disk']:,.0f} bytes",
+            )
+            for kind in kinds:
+                print(
+                    f"\n{kind} in batches: {rates[kind, 1, 100] / peer['rate']:.1f} times data-rentgen's rate"
+                )
+        for clients in (1, 4):
+            if marquez is not None:
+                part = lines[:200]
+                port = int(marquez.rsplit(":", 1)[1].strip("/"))
+                theirs, how = len(part) / send(port, ingest_requests(part, 1), clients), "in this run"
+            else:
+                theirs, how = MARQUEZ[kilobytes, clients][0], "as once measured"
+            for kind in kinds:
+                ours = rates[kind, clients, 1]
+                print(
+                    f"\n{kind}, {clients} client(s), one a request: {ours / theirs:.0f} times Marquez' {theirs:.1f}/s, {how}"
+                )
+
+
+def measure_rentgen(lines: list[bytes], folder: Path) -> dict[str, float] | None:
+    """The same events through data-rentgen's consumer; nothing, with the reason said, where it cannot run."""
+    python = rentgen_python()
+    if python is None:
+        return None
+    file = folder / "events.jsonl"
+    file.write_bytes(b"\n".join(lines))
+    with place("postgres", folder) as where:
+        dsn = where.url.replace("postgresql://postgres@", "postgresql+asyncpg://postgres:x@")
+        environment = {**os.environ, "RENTGEN_DSN": dsn, "DATA_RENTGEN__DATABASE__URL": dsn}
+
+        def run(*words: str) -> str:
+            done = subprocess.run(
+                [python, *words], env=environment, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr[-2000:]
+            return done.stdout
+
+        run("-m", "data_rentgen.db.migrations", "upgrade", "head")
+        run("-m", "data_rentgen.db.scripts.create_partitions", "--start", "2025-12-01", "--end", "2028-01-01")
+        empty, before = where.size(), cpu_of(*where.pids())
+        say("data-rentgen")
+        said = json.loads(
+            run(str(ROOT / "bench" / "peers" / "rentgen.py"), str(file), "100").splitlines()[-1]
+        )
+        database, size = cpu_of(*where.pids()) - before, where.size() - empty
+    return {
+        "rate": said["events"] / said["seconds"],
+        "cpu": 1000 * (said["cpu"] + database) / said["events"],
+        "disk": size / (sum(map(len, lines)) / 1024),
+    }
+
+
+def rentgen_python() -> str | None:
+    """The interpreter of data-rentgen's own environment, made where it is missing."""
+    home = ROOT / ".venvs" / "rentgen"
+    python = home / "bin" / "python"
+    if not python.exists():
+        newest = next((each for each in ("3.12", "3.13", "3.14") if shutil.which(f"python{each}")), None)
+        uv = shutil.which("uv") or str(ROOT / ".tools" / "bin" / "uv")
+        if newest is None or not Path(uv).exists():
+            say(f"data-rentgen is skipped: it needs Python 3.12 or newer and uv (found {newest}, {uv})")
+            return None
+        subprocess.run([uv, "venv", "--quiet", "--no-project", "--python", newest, str(home)], check=True)
+        done = subprocess.run(
+            [uv, "pip", "install", "--quiet", RENTGEN],
+            env={**os.environ, "VIRTUAL_ENV": str(home)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            shutil.rmtree(home)
+            say(f"data-rentgen is skipped: {done.stderr.strip()[-300:]}")
+            return None
+    return str(python)
+
+
+# --- asking
+
+
+def questions(shape: Shape, pick: random.Random) -> dict[str, Callable[[], str]]:
+    """What is asked, each time of another node."""
+
+    def dataset(layer: int) -> str:
+        return shape.table(pick.randrange(shape.jobs // 100), layer, pick.randrange(5))
+
+    def node(layer: int) -> str:
+        return quote(f"dataset:postgres://warehouse:5432:{dataset(layer)}", safe="")
+
+    def job() -> str:
+        component, layer, position = shape.place(pick.randrange(shape.jobs))
+        return f"pipeline_{component:04d}.load_{layer:02d}_{position:02d}"
+
+    space = quote("postgres://warehouse:5432", safe="")
+    return {
+        "graph, depth 20, /hw/v1": lambda: f"/hw/v1/graph?node={node(10)}&depth=20",
+        "lineage, depth 20, Marquez": lambda: f"/api/v1/lineage?nodeId={node(10)}&depth=20",
+        "lineage of a job, depth 2": lambda: (
+            f"/api/v1/lineage?nodeId={quote(f'job:bench:{job()}', safe='')}&depth=2"
+        ),
+        "column lineage": lambda: f"/api/v1/column-lineage?nodeId={node(10)}&depth=20&withDownstream=true",
+        "impact of a dataset": lambda: f"/hw/v1/impact?node={node(10)}",
+        "jobs, 25": lambda: "/api/v1/namespaces/bench/jobs?limit=25&offset=0",
+        "jobs, a deep page": lambda: f"/api/v1/namespaces/bench/jobs?limit=25&offset={shape.jobs - 50}",
+        "jobs, 100": lambda: "/api/v1/jobs?limit=100",
+        "jobs by state": lambda: "/api/v1/jobs?lastRunStates=COMPLETED&limit=25",
+        "job": lambda: f"/api/v1/namespaces/bench/jobs/{quote(job(), safe='')}",
+        "runs of a job": lambda: f"/api/v1/namespaces/bench/jobs/{quote(job(), safe='')}/runs?limit=20",
+        "datasets, 20": lambda: f"/api/v1/namespaces/{space}/datasets?limit=20",
+        "dataset": lambda: f"/api/v1/namespaces/{space}/datasets/{dataset(5)}",
+        "dataset versions": lambda: f"/api/v1/namespaces/{space}/datasets/{dataset(5)}/versions?limit=10",
+        "search, found": lambda: f"/hw/v1/search?q={quote(dataset(5), safe='')}",
+        "search, not found": lambda: f"/hw/v1/search?q=zzz{pick.randrange(10**6)}",
+        "search, Marquez": lambda: f"/api/v1/search?q={quote(job()[-10:], safe='')}&limit=100",
+        "events, 20": lambda: "/api/v1/events/lineage?limit=20",
+        "namespaces": lambda: "/api/v1/namespaces",
+        "stats": lambda: "/api/v1/stats/lineage-events?period=DAY&timezone=UTC",
+    }
+
+
+def measure_reads(kinds: list[str], sizes: list[int], folder: Path) -> None:
+    """A table per store: medians of what is asked, size by size."""
+    for kind in kinds:
+        found: dict[str, list[float]] = {}
+        for jobs in sizes:
+            shape = Shape(jobs=jobs, runs=20, bytes=1500, starts=False)
+            with place(kind, folder) as where:
+                load(where.url, events(shape), f"{kind}, {jobs:,} jobs")
+                with serving(where.url) as (port, pid):
+                    asking = Asking(port)
+                    for name, path in questions(shape, random.Random(7)).items():
+                        found.setdefault(name, []).append(timed(asking, path))
+                    asking.close()
+                    found.setdefault("memory of the server", []).append(memory_of(pid))
+        print(f"\n| {kind}, milliseconds at the median | {' | '.join(f'{each:,} jobs' for each in sizes)} |")
+        print("|---|" + "---|" * len(sizes))
+        for name, values in found.items():
+            unit = " MB" if name.startswith("memory") else ""
+            print(f"| {name} | {' | '.join(f'{each:,.1f}{unit}' for each in values)} |")
+
+
+def load(url: str, lines: Iterator[bytes], what: str) -> None:
+    store = open_store(url)
+    began, done = time.perf_counter(), 0
+    for outcome in ingest_all(store, lines, size=2_000):
+        done += outcome.received
+        if done % 50_000 == 0:
+            say(f"{what}: {done:,} events in {time.perf_counter() - began:,.0f} s")
+    store.close()
+
+
+def timed(asking: Asking, path: Callable[[], str], times: int = 30) -> float:
+    for _ in range(3):
+        asking.get(path())
+    took = []
+    for _ in range(times):
+        wanted = path()
+        began = time.perf_counter()
+        asking.get(wanted)
+        took.append(1000 * (time.perf_counter() - began))
+    return median(took)
+
+
+# --- incidents
+
+
+def tested(shape: Shape) -> Iterator[bytes]:
+    """The stream, and after each run of the last layer a test of its table that fails."""
+    yield from events(shape)
+    for run in range(shape.runs):
+        for component in range(shape.jobs // (shape.layers * shape.width)):
+            table = shape.table(component, shape.layers, 0)
+            assertion = {"assertion": "not_null", "success": False, "column": "column_000"}
+            facet = {
+                "_producer": PRODUCER,
+                "_schemaURL": f"{FACETS}/1-0-1/DataQualityAssertionsDatasetFacet.json",
+                "assertions": [assertion],
+            }
+            body = {
+                "eventType": "COMPLETE",
+                "eventTime": START.replace(minute=30)
+                .isoformat()
+                .replace("T00", f"T{run % 24:02d}")
+                .replace("01-01", f"01-{1 + run // 24:02d}"),
+                "producer": PRODUCER,
+                "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+                "run": {"runId": run_id(run, f"test {component} {run}")},
+                "job": {"namespace": "bench", "name": f"tests.{component}"},
+                "inputs": [
+                    {
+                        "namespace": "postgres://warehouse:5432",
+                        "name": table,
+                        "inputFacets": {"dataQualityAssertions": facet},
+                    }
+                ],
+            }
+            yield json.dumps(body).encode()
+
+
+def measure_incidents(kinds: list[str], folder: Path) -> None:
+    """A table: what the list and one incident cost, as runs grow."""
+    steps = (1, 10, 100)
+    print(
+        "\n| incidents, milliseconds at the median | "
+        + " | ".join(f"{each} runs a job" for each in steps)
+        + " |"
+    )
+    print("|---|" + "---|" * len(steps))
+    for kind in kinds:
+        lists, details = [], []
+        for runs in steps:
+            with place(kind, folder) as where:
+                load(
+                    where.url,
+                    tested(Shape(jobs=500, runs=runs, bytes=1500, starts=False)),
+                    f"{kind}, {runs} runs",
+                )
+                with serving(where.url) as (port, _):
+                    asking = Asking(port)
+                    path = "/api/v1/incidents?status=all&since=2026-01-01T00:00:00Z&limit=20"
+                    ids = [each["id"] for each in json.loads(asking.get(path))["incidents"]]
+                    assert ids, "no incident was found"
+                    lists.append(timed(asking, lambda: path))  # noqa: B023 - called at once
+                    details.append(timed(asking, lambda: f"/api/v1/incidents/{ids[0]}"))  # noqa: B023
+                    asking.close()
+        print(f"| {kind}: the list | {' | '.join(f'{each:,.1f}' for each in lists)} |")
+        print(f"| {kind}: one of them | {' | '.join(f'{each:,.1f}' for each in details)} |")
+
+
+def row(name: str, rate: float, cpu: float, *more: str) -> None:
+    print(f"| {name} | {rate:,.0f} | {cpu:.2f} | {' | '.join(more)} |", flush=True)
+
+
+def say(text: str) -> None:
+    print(f"  {time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--only", nargs="*", default=["ingest", "reads", "incidents"])
+    parser.add_argument("--stores", nargs="*", default=["sqlite", "postgres"])
+    parser.add_argument("--marquez", help="the url of a Marquez server, to be measured in the same run")
+    asked = parser.parse_args()
+    if "postgres" in asked.stores and postgres_bin() is None:
+        say("Postgres is skipped: it is not here (apt install postgresql)")
+        asked.stores.remove("postgres")
+    with tempfile.TemporaryDirectory(prefix="hwbench") as text:
+        folder = Path(text)
+        if "ingest" in asked.only:
+            measure_ingest(asked.stores, 1 if asked.full else 0.2, asked.marquez, folder)
+        if "reads" in asked.only:
+            measure_reads(asked.stores, [1_000, 5_000, 20_000] if asked.full else [500, 1_000], folder)
+        if "incidents" in asked.only:
+            measure_incidents(asked.stores, folder)
+
+
+if __name__ == "__main__":
+    main()

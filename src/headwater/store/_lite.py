@@ -1,0 +1,86 @@
+"""store._lite: SQLite, in a file or in memory -> what it does in its own way of what a store does."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from sqlalchemy import Connection, exc
+
+from headwater.errors import StoreError
+from headwater.facts.tables import Row
+from headwater.naming import scrub
+from headwater.store._driver import cursor_of
+from headwater.store._schema import FOLDED
+from headwater.store._search import Index
+from headwater.store._sql import SqlStore
+
+
+class LiteStore(SqlStore):
+    """A store on SQLite."""
+
+    _faults = (exc.SQLAlchemyError, sqlite3.Error)
+
+    def _exclude(self, connection: Connection) -> None:
+        """`BEGIN IMMEDIATE` has done so."""
+
+    def _told(self, fault: Exception) -> StoreError:
+        return told(self.url, fault)
+
+    def adopt(self, file: Path, after: int, derive: Callable[[str, bytes], Iterable[Row]]) -> int:
+        """Take every folded table from another store of the same log; readers see the old ones until it is done."""
+        with self._lock, self._writer.connect() as connection:
+            try:
+                # a database cannot be attached inside a transaction
+                cursor_of(connection).execute("ATTACH DATABASE ? AS made", (str(file),))
+                with connection.begin():
+                    self._refresh(connection)
+                    for table in FOLDED:
+                        names = ", ".join(f'"{column.name}"' for column in table.columns)
+                        connection.exec_driver_sql(f"DELETE FROM main.{table.name}")
+                        connection.exec_driver_sql(
+                            f"INSERT INTO main.{table.name} ({names}) SELECT {names} FROM made.{table.name}"
+                        )
+                    self._renew(connection)
+                    self._index.rebuild(connection)
+                    done = sum(self._derive_since(connection, after, derive))
+            except BaseException as fault:  # as in `_transaction`: whatever it is rises again
+                self._ids.drop()
+                self._generation = None
+                self._index = Index()
+                if isinstance(fault, self._faults):
+                    raise self._told(fault) from fault
+                raise
+            finally:
+                connection.invalidate()  # the attached file goes with the connection
+            self._ids.keep()
+        return done
+
+    def check(self) -> list[str]:
+        """What is wrong with the store; nothing when it is sound."""
+        with self._connect() as connection:
+            found = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def backup(self, file: Path) -> None:
+        """Copy the store into one file, whole and consistent, while it is in use."""
+        with self._lock:
+            raw = self._writer.raw_connection()  # no transaction: SQLite makes its own for this
+            try:
+                raw.cursor().execute("VACUUM INTO ?", (str(file),))
+            except sqlite3.Error as fault:
+                raise StoreError(f"{file} cannot be written: {fault}") from fault
+            finally:
+                raw.close()
+
+
+def told(url: str, fault: Exception) -> StoreError:
+    """SQLite's fault as ours, without a secret; whether the same may go well later."""
+    cause = str(getattr(fault, "orig", None) or fault)
+    if "locked" in cause:
+        held = "another process holds the write lock"
+        return StoreError(f"store {scrub(url)}: {cause} ({held})", retryable=True, cause="locked")
+    if "disk is full" in cause:
+        return StoreError(f"store {scrub(url)}: {cause}: free some space", retryable=True, cause="full")
+    return StoreError(f"store {scrub(url)}: {cause}")
