@@ -53,7 +53,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "reading flow",
         "upkeep rebuild",
     ),
-    "serve": ("intake bodies metrics", "faults lineage native health", "app"),
+    "serve": ("intake bodies metrics", "faults lineage native logged editing health", "app"),
     "capture.spark": (
         "deps sqltext names agents settings extension",
         "expressions relation trimming",

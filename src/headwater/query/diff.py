@@ -33,14 +33,14 @@ def diff(
     if before > after:
         raise ConfigError("the first time is after the second: write the earlier one first")
     with store.read() as reader:
-        history = reader.history()
+        trail = reader.trail()
         old, new = reader.edges(When(before)), reader.edges(When(after))
-        jobs = set(history.active(before, after))
-        moved = set(history.schema_moves(before, after))
+        jobs = set(trail.active(before, after))
+        moved = set(trail.schema_moves(before, after))
         if node is not None:
             near_jobs, near = _around(reader, [old, new], node, depth)
             jobs &= near_jobs
-            moved = {each for each in moved if history.group(each)[0] in near}
+            moved = {each for each in moved if trail.group(each)[0] in near}
         was, now = _flows(old, jobs), _flows(new, jobs)
         added, removed = compare(was, now)
         columns_added, columns_removed = compare(_relations(old, was), _relations(new, now))
@@ -95,12 +95,12 @@ def _alone(other: Edges, flows: Collection[Directed]) -> set[tuple[str, int]]:
 
 
 def _schemas(reader: Reader, moved: Collection[int], before: int, after: int) -> list[dict[str, Any]]:
-    history = reader.history()
-    groups = dict(map(history.group, moved))
+    trail = reader.trail()
+    groups = dict(map(trail.group, moved))
     rows = reader.nodes("dataset", groups)
     found = []
     for leader, members in groups.items():
-        was, now = history.schema_at(members, before), history.schema_at(members, after)
+        was, now = trail.schema_at(members, before), trail.schema_at(members, after)
         if now is None or (was is not None and was[0] == now[0]):
             continue
         changes = changes_of(was[1], now[1]) if was is not None else []

@@ -115,9 +115,9 @@ def preview(store: Store, rule: dict[str, Any], *, live: bool = True) -> dict[st
     made = AliasRule.from_dict(rule)
     with store.read() as reader:
         rules = reader.aliases()
-        history = reader.history()
-        names = [ref(*each) for each in history.datasets()]
-        links = history.symlinks()
+        trail = reader.trail()
+        names = [ref(*each) for each in trail.datasets()]
+        links = trail.symlinks()
     others = [each for each in rules if (each.namespace, each.name) != (made.namespace, made.name)]
     after = sorted(
         [*others, made] if live else others, key=lambda each: msgspec.json.encode([each.namespace, each.name])

@@ -152,7 +152,7 @@ def events(
             first, last = max(first, begin or 0), min(last, end if end is not None else NOW)
         filter = Filter(**wanted)
         looked, place = 0, after
-        for number, time, entry_kind, raw in reader.history().entries(after, first, last, SCANNED):
+        for number, time, entry_kind, raw in reader.trail().entries(after, first, last, SCANNED):
             looked, place = looked + 1, (time, number)
             entry = Entry(b"", entry_kind, time, raw)
             told = head_of(entry, number)

@@ -51,7 +51,7 @@ def impact(
             _add_columns(reader, model, start, found.columns, found.relations)
             near = set(hops)
             reads = {flow.job for flow in edges.jobs_of(near, "in")} - jobs.keys()
-            silent = sorted(reads - reader.history().told_by_columns(reads))
+            silent = sorted(reads - reader.trail().told_by_columns(reads))
             model["unsure"] = _named(reader, "job", silent[:_UNSURE])
             model["cut"] = found.cut
         else:
@@ -92,13 +92,13 @@ def _ranked(
     jobs: Mapping[int, int],
     flows: tuple[Collection[Flow], Collection[Flow]],
 ) -> dict[str, Any]:
-    history = reader.history()
+    trail = reader.trail()
     ids = _ids(reader, datasets, jobs)
     reads, writes = flows
     steps = [*((("dataset", d), ("job", j)) for j, d in sorted(reads)), *((("job", j), ("dataset", d)) for j, d in sorted(writes))]  # fmt: skip
     ways = paths([(start.kind, start.number)], steps)
-    wrote = history.last_writes(reader.leaders("dataset", datasets))
-    ran = history.last_runs(jobs)
+    wrote = trail.last_writes(reader.leaders("dataset", datasets))
+    ran = trail.last_runs(jobs)
     rows = reader.runs_of({*(run for _, run in wrote.values()), *ran.values()})
     ids_of_runs = related_ids(reader, rows.values())
     out: dict[str, list[Any]] = {"dataset": [], "job": []}

@@ -75,7 +75,7 @@ def _folded(reader: Reader, model: dict[str, Any], around: Walk) -> dict[str, An
     """Each job in the place of the one it is a part of: actions in their application, tasks in their DAG."""
     rows = reader.nodes("job", around.jobs)
     part_of = applications(
-        {number: row["parent"] for number, row in rows.items()}, reader.history().leading(rows)
+        {number: row["parent"] for number, row in rows.items()}, reader.trail().leading(rows)
     )
     wholes = reader.nodes("job", set(part_of.values()))
     known = {each["id"]: each for each in model["nodes"]}

@@ -14,7 +14,7 @@ from headwater.store import Store
 
 if TYPE_CHECKING:
     from headwater.store import Reader
-    from headwater.store._history import History, Io, Write
+    from headwater.store._trail import Io, Trail, Write
 
 STATES = tuple(RANK)
 MAX_DEPTH = 100
@@ -98,9 +98,9 @@ def graph_around(
     reader: Reader, node: Node, start: str, direction: Direction, depth: int, at: int, limit: int
 ) -> dict[str, Any]:
     """The graph of runs around a dataset (from the run that had written it last by `at`) or a job (from its last run)."""
-    history = reader.history()
+    trail = reader.trail()
     if node.kind == "dataset":
-        write = history.writer(node.number, at)
+        write = trail.writer(node.number, at)
         found = [write.run] if write else []
     else:
         found = [row["id"] for row in reader.runs_between(job=node.number, until=at, limit=1)]
@@ -111,7 +111,7 @@ def graph_of_runs(
     reader: Reader, first: Collection[int], start: str, direction: Direction, depth: int, limit: int
 ) -> dict[str, Any]:
     """The graph of runs around some of them, as JSON-ready data."""
-    made = _RunWalk(reader.history(), first, limit)
+    made = _RunWalk(reader.trail(), first, limit)
     for side in ("up", "down") if direction == "both" else (direction,):
         made.go(side, max(0, min(depth, MAX_DEPTH)))
     return made.model(reader, start)
@@ -122,8 +122,8 @@ Version = tuple[int, int | None]
 
 
 class _RunWalk:
-    def __init__(self, history: History, first: Collection[int], limit: int) -> None:
-        self._history, self._limit = history, limit
+    def __init__(self, trail: Trail, first: Collection[int], limit: int) -> None:
+        self._trail, self._limit = trail, limit
         self._first = list(first)
         self.runs: dict[int, int] = dict.fromkeys(first, 0)
         self.versions: dict[Version, dict[str, Any]] = {}
@@ -152,11 +152,11 @@ class _RunWalk:
 
     def _before(self, runs: Collection[int]) -> list[tuple[int, int]]:
         met = []
-        for read in self._history.io("in", runs):
-            leader = self._history.group(read.dataset)[0]
-            write = self._history.writer(read.dataset, read.first, read.run)
+        for read in self._trail.io("in", runs):
+            leader = self._trail.group(read.dataset)[0]
+            write = self._trail.writer(read.dataset, read.first, read.run)
             version = self._version(leader, write)
-            failed = self._history.failures(read.dataset, write.at if write else -1, read.first)
+            failed = self._trail.failures(read.dataset, write.at if write else -1, read.first)
             if failed:
                 self.versions[version]["failedSince"] = [
                     each.run_id for each in failed if each.run != read.run
@@ -170,18 +170,18 @@ class _RunWalk:
     def _after(self, runs: Collection[int]) -> list[tuple[int, int]]:
         met = []
         ids = self._ids(runs)
-        for wrote in self._history.io("out", runs):
-            leader = self._history.group(wrote.dataset)[0]
-            write = self._history.write_of(wrote, ids[wrote.run])
+        for wrote in self._trail.io("out", runs):
+            leader = self._trail.group(wrote.dataset)[0]
+            write = self._trail.write_of(wrote, ids[wrote.run])
             version = self._version(leader, write, wrote)
             self.edges.add(("run", wrote.run, "version", version))
-            for read in self._history.readers(wrote.dataset, write, self._limit):
+            for read in self._trail.readers(wrote.dataset, write, self._limit):
                 self.edges.add(("version", version, "run", read.run))
                 met.append((wrote.run, read.run))
         return met
 
     def _ids(self, runs: Collection[int]) -> dict[int, str]:
-        return self._history.run_ids(runs)
+        return self._trail.run_ids(runs)
 
     def _version(self, leader: int, write: Write | None, wrote: Io | None = None) -> Version:
         version = (leader, write.run if write else None)

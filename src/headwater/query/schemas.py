@@ -21,8 +21,8 @@ def schemas(store: Store, text: str) -> dict[str, Any]:
         if node.kind != "dataset":
             raise ConfigError(f"{text!r} is a job; a dataset has schemas")
         row = reader.nodes("dataset", [node.number])[node.number]
-        history = reader.history()
-        _, members = history.group(node.number)
+        trail = reader.trail()
+        _, members = trail.group(node.number)
         found = sorted(
             _once(reader.schemas(node.number)).values(),
             key=lambda each: (each["first_seen"], each["version"]),
@@ -31,7 +31,7 @@ def schemas(store: Store, text: str) -> dict[str, Any]:
         versions: list[dict[str, Any]] = []
         before: list[Any] = []
         for each in found:
-            run = history.brought(members, bytes.fromhex(each["version"]), each["first_seen"])
+            run = trail.brought(members, bytes.fromhex(each["version"]), each["first_seen"])
             changes = changes_of(before, each["fields"]) if versions else []
             versions.append(
                 {

@@ -25,6 +25,8 @@ def search(
     `match` tells how: `exact` (the name, or its last part), `prefix`, `part` (in the name), `text` (elsewhere); `matches`
     where, with the letters to highlight.
     """
+    if any("\0" in (each or "") for each in (text, namespace, tag, owner)):
+        return []  # no database keeps it, so nothing has it
     with store.read() as reader:
         hits = reader.search(
             text, kinds=(kind,) if kind else KINDS, namespace=namespace, tag=tag, owner=owner, limit=limit

@@ -17,7 +17,7 @@ from litestar.openapi.config import OpenAPIConfig
 import headwater
 from headwater.errors import ConfigError, HeadwaterError, TransportError
 from headwater.event import Limits
-from headwater.serve import faults, health, lineage, metrics, native
+from headwater.serve import editing, faults, health, lineage, logged, metrics, native
 from headwater.serve.intake import Intake
 from headwater.store import Store
 
@@ -42,16 +42,15 @@ class Serving:
 
 
 READS = [
-    native.get_graph,
-    native.get_show,
-    native.get_search,
-    native.get_status,
+    *native.READS,
+    *logged.READS,
+    *editing.READS,
     health.get_health,
     health.get_openapi,
     health.get_ready,
     metrics.get_metrics,
 ]
-WRITES = [lineage.post_event, lineage.post_batch]
+WRITES = [lineage.post_event, lineage.post_batch, *editing.WRITES]
 
 
 def create_app(
@@ -67,6 +66,7 @@ def create_app(
     async def writing(app: Litestar) -> AsyncIterator[None]:
         intake = None if serving.read_only else Intake(store, limits, count=tally.count)
         app.state.intake = intake
+        app.state.following = logged.Following(store)
         try:
             yield
         finally:
@@ -103,14 +103,17 @@ def run_server(
     import uvicorn
 
     sock = listening or listen(serving)
+    app = create_app(store, serving, limits, spool)
     config = uvicorn.Config(
-        create_app(store, serving, limits, spool),
+        app,
         log_level="warning",
         access_log=False,
         lifespan="on",
         timeout_graceful_shutdown=10,
     )
-    uvicorn.Server(config).run(sockets=[sock])
+    server = uvicorn.Server(config)
+    app.state.leaving = lambda: server.should_exit  # who follows the log must hear of it, or would hold it up
+    server.run(sockets=[sock])
 
 
 def listen(serving: Serving, *, tries: int = 1) -> socket.socket:

@@ -13,10 +13,10 @@ from headwater.facts.flows import When
 from headwater.naming import AliasRule
 from headwater.store._driver import cursor_of
 from headwater.store._edges import Edges
-from headwater.store._history import History
 from headwater.store._schema import TABLE, log, rejects
 from headwater.store._search import Hit, find, mode_of
 from headwater.store._told import Told, told
+from headwater.store._trail import Trail
 from headwater.store._upsert import unpack
 
 Rows = list[dict[str, Any]]
@@ -34,9 +34,9 @@ class Reader:
         """The edges that held at a time: what `graph.walk` walks on."""
         return Edges(self._connection, when)
 
-    def history(self) -> History:
+    def trail(self) -> Trail:
         """Runs, what they read and wrote, and the raw log."""
-        return History(self._connection)
+        return Trail(self._connection)
 
     def told(self, kind: str, numbers: Collection[int]) -> dict[int, Told]:
         """What is told of jobs or datasets, under any of their names: description, owners, tags, columns, SQL."""

@@ -123,7 +123,9 @@ _shows: Any = {"sqlite_where": _runs.c.io.is_not(None), "postgresql_where": _run
 Index("ix_runs_job_ended", _runs.c.job, _runs.c.ended_at, **_shows)
 Index("ix_runs_job_first_seen", _runs.c.job, _runs.c.first_seen)
 Index("ix_runs_first_seen", _runs.c.first_seen)
-Index("ix_jobs_parent", TABLE["jobs"].c.parent)
+_jobs = TABLE["jobs"]
+_child: Any = {"sqlite_where": _jobs.c.parent.is_not(None), "postgresql_where": _jobs.c.parent.is_not(None)}
+Index("ix_jobs_parent", _jobs.c.parent, **_child)
 Index("ix_edges_dataset", TABLE["edges"].c.dataset, TABLE["edges"].c.direction, TABLE["edges"].c.job)
 Index("ix_symlinks_alias", TABLE["symlinks"].c.alias)
 Index("ix_column_edges_fingerprint", TABLE["column_edges"].c.fingerprint)
@@ -131,8 +133,8 @@ Index("ix_column_sources_dataset", TABLE["column_sources"].c.dataset)
 for _column in (_datasets.c.canonical, _datasets.c.alias_of):
     Index(None, _column, sqlite_where=_column.is_not(None), postgresql_where=_column.is_not(None))
 # who wrote what a run read, and who read what it wrote: the last before a time, the first after it
-Index("ix_outputs_dataset", TABLE["outputs"].c.dataset, TABLE["outputs"].c.last_seen)
-Index("ix_inputs_dataset", TABLE["inputs"].c.dataset, TABLE["inputs"].c.first_seen)
+Index("ix_outputs_written", TABLE["outputs"].c.dataset, TABLE["outputs"].c.last_seen)
+Index("ix_inputs_read", TABLE["inputs"].c.dataset, TABLE["inputs"].c.first_seen)
 Index("ix_documents_label", documents.c.label)
 Index("ix_documents_tail", documents.c.tail)
 Index("ix_log_time", log.c.time)

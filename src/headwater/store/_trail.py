@@ -1,4 +1,4 @@
-"""store._history: a run, a dataset, a time -> who wrote it last, who read it then, and what the raw log tells.
+"""store._trail: a run, a dataset, a time -> who wrote it last, who read it then, and what the raw log tells.
 
 A run has written a dataset when it last named it as an output, and has read one when it first named it as an input. What
 it read is what the last run had written by then that did not fail. Each question is a look-up by index: its cost
@@ -43,7 +43,7 @@ class Io(NamedTuple):
     version: str | None
 
 
-class History:
+class Trail:
     """Runs and what they read and wrote, at one moment of the store."""
 
     def __init__(self, connection: Connection) -> None:
@@ -314,4 +314,4 @@ class History:
         return [(f"{a}\n{b}", f"{c}\n{d}") for a, b, c, d in self._connection.execute(query)]
 
 
-__all__ = ["FAILED", "History", "Io", "Write"]
+__all__ = ["FAILED", "Io", "Trail", "Write"]
