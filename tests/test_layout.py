@@ -24,7 +24,7 @@ RANK = {
             "facts capture transport",
             "graph incidents emitter store",
             "ingest query deliver",
-            "pipeline work",
+            "pipeline work exchange",
             "serve spark dlt airflow connect",
             "cli",
             "__main__",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,19 @@ class _Head(msgspec.Struct):
 _heads = msgspec.json.Decoder(_Head)
 
 
+def _head(entry: Entry) -> _Head:
+    try:
+        return _heads.decode(entry.raw)
+    except msgspec.MsgspecError:  # it was an event once, of a form that is told no more
+        return _Head()
+
+
+def job_of(entry: Entry) -> tuple[str | None, str | None]:
+    """The namespace and name of the job that an event is about."""
+    job = _head(entry).job if entry.kind != "command" else None
+    return (job.namespace, job.name) if job else (None, None)
+
+
 def head_of(entry: Entry, number: int) -> dict[str, Any]:
     """An entry of the log in short: its number, time, kind, and what it is about."""
     told: dict[str, Any] = {"number": number, "kind": entry.kind, "time": iso(entry.time)}
@@ -54,10 +68,7 @@ def head_of(entry: Entry, number: int) -> dict[str, Any]:
         if "run_id" in said:
             told["run"] = said["run_id"]
         return told
-    try:
-        head = _heads.decode(entry.raw)
-    except msgspec.MsgspecError:  # it was an event once, of a form that is told no more
-        return told
+    head = _head(entry)
     if head.event_type:
         told["type"] = head.event_type.upper()
     if head.run is not None:
@@ -152,9 +163,9 @@ def events(
             first, last = max(first, begin or 0), min(last, end if end is not None else NOW)
         filter = Filter(**wanted)
         looked, place = 0, after
-        for number, time, entry_kind, raw in reader.trail().entries(after, first, last, SCANNED):
-            looked, place = looked + 1, (time, number)
-            entry = Entry(b"", entry_kind, time, raw)
+        for number, stamp, entry_kind, raw in reader.trail().entries(after, first, last, SCANNED):
+            looked, place = looked + 1, (stamp, number)
+            entry = Entry(b"", entry_kind, stamp, raw)
             told = head_of(entry, number)
             if filter.takes(told):
                 found.append({**told, "event": msgspec.Raw(raw)})
@@ -167,10 +178,26 @@ def events(
 def _place(cursor: str | None) -> tuple[int, int]:
     if cursor is None:
         return -1, 0
-    time, dot, number = cursor.partition(".")
-    if not dot or not (time.isascii() and time.isdigit() and number.isascii() and number.isdigit()):
+    stamp, dot, number = cursor.partition(".")
+    if not dot or not (stamp.isascii() and stamp.isdigit() and number.isascii() and number.isdigit()):
         raise ConfigError(f"{cursor!r} is no cursor: give the `next` of the page before")
-    place = int(time), int(number)
+    place = int(stamp), int(number)
     if max(place) > NOW:
         raise ConfigError(f"{cursor!r} is no cursor: give the `next` of the page before")
     return place
+
+
+def follow(
+    store: Store, after: int | None, wanted: Filter, *, every: float = 0.5
+) -> Iterator[dict[str, Any]]:
+    """What comes into the log, as it comes, in short; from an entry on, or from now on. It never ends by itself."""
+    if after is None:
+        with store.read() as reader:
+            after = reader.last_entry()
+    while True:
+        for number, entry in store.log(after):
+            after = number
+            told = head_of(entry, number)
+            if wanted.takes(told):
+                yield told
+        time.sleep(every)

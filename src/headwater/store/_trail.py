@@ -298,9 +298,10 @@ class Trail:
         return ((row[0], row[1], row[2], unpack(row[3])) for row in self._connection.execute(query))
 
     def datasets(self) -> Iterable[tuple[str, str]]:
-        """The namespace and name of every dataset."""
+        """The namespace and name of every dataset that an event told of."""
         table = TABLE["datasets"].c
-        return [(row[0], row[1]) for row in self._connection.execute(select(table.namespace, table.name))]
+        query = select(table.namespace, table.name).where(table.last_seen.is_not(None))
+        return [(row[0], row[1]) for row in self._connection.execute(query)]
 
     def symlinks(self) -> list[tuple[str, str]]:
         """Every (dataset, alias) that an event told of, as references."""
