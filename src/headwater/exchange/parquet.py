@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from headwater.errors import ConfigError, NotInstalled
+from headwater.errors import ConfigError
 from headwater.query.events import head_of, job_of
 from headwater.store import Entry
 
@@ -19,7 +19,7 @@ def _arrow() -> Any:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise NotInstalled("Parquet", "parquet") from None
+        raise ConfigError("Parquet needs: pip install 'pyarrow>=18'") from None  # the extra for it brings Spark
     return pyarrow
 
 

@@ -205,7 +205,7 @@ def _tiers(wanted: str, query: str, mode: str) -> Iterator[tuple[str, ColumnElem
         return
     yield "exact", or_(d.label == wanted, d.tail == wanted)
     end = wanted + chr(0x10FFFF)
-    yield "prefix", or_(d.label.between(wanted, end), d.tail.between(wanted, end))
+    yield "prefix", or_(*((name >= wanted) & (name <= end) for name in (d.label, d.tail)))
     if mode != "names" and (words := asked(query)):
         yield "part", _match(mode, "names", words)
     escaped = wanted.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
