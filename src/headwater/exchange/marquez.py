@@ -62,22 +62,27 @@ def read_marquez(url: str, since: int = 0, *, size: int = 100, client: Any = Non
 
 
 def _walk(client: Any, base: str, since: int, size: int) -> Iterator[Fetched]:
-    first, last, offset, newest_first = since, _tomorrow(), 0, False
+    first, last, offset = since, _tomorrow(), 0
+    begun: int | None = None
+    newest_first: bool | None = None
     while True:
         page = _get(client, base, first, last, offset, size)
         events = [bytes(each) for each in page.events]
         if not events:
             return
         stamps = [_stamp(each) for each in events]
-        newest_first = newest_first or stamps[0] > stamps[-1]
+        begun = stamps[0] if begun is None else begun
+        if newest_first is None and stamps[-1] != begun:
+            newest_first = stamps[-1] < begun
         reached = stamps[-1]
         yield Fetched(events, reached, page.total)
         if len(events) < size:
             return
+        moved = False
         if newest_first:
             # `before` leaves its own time out: one microsecond later, so that others of that time are met
             moved, last = reached + 1 < last, min(last, reached + 1)
-        else:
+        elif newest_first is False:
             moved, first = reached > first, max(first, reached)
         # a page full of events of one time: only counting leads past them
         offset = 0 if moved else offset + len(events)
