@@ -11,7 +11,6 @@ from rich.markup import escape
 
 from headwater.cli._ask import JsonOption, StoreOption, UrlOption, asking, print_json
 
-
 _ANY_TIME = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 """A time may be so long ago, `-24h`: what looks like an option and is none is an argument."""
 

@@ -19,7 +19,9 @@ def _arrow() -> Any:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise ConfigError("Parquet needs: pip install 'pyarrow>=18'") from None  # the extra for it brings Spark
+        raise ConfigError(
+            "Parquet needs: pip install 'pyarrow>=18'"
+        ) from None  # the extra for it brings Spark
     return pyarrow
 
 

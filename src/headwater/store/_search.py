@@ -223,6 +223,11 @@ def _match(mode: str, column: str, words: list[str]) -> ColumnElement[bool]:
     return documents.c.id.in_(found.columns(literal_column("rowid")).subquery().select())
 
 
+# made once: an alias of a table costs more than the question
+_OWN = {kind: TABLE[NODES[kind]].alias("own") for kind in KINDS}
+_LEAD = {**_OWN, "dataset": TABLE["datasets"].alias("lead")}
+
+
 def _ask(
     connection: Connection,
     kind: str,
@@ -232,8 +237,7 @@ def _ask(
     limit: int,
 ) -> Iterable[tuple[int, str]]:
     d, position = documents.c, KINDS.index(kind)
-    own = TABLE[NODES[kind]].alias("own")
-    lead = TABLE[NODES[kind]].alias("lead") if kind == "dataset" else own
+    own, lead = _OWN[kind], _LEAD[kind]
     source = documents.join(own, own.c.id == d.id // 2)
     if kind == "dataset":
         source = source.join(lead, lead.c.id == func.coalesce(own.c.canonical, own.c.id))

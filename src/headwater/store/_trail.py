@@ -24,6 +24,17 @@ _runs, _inputs, _outputs = TABLE["runs"].c, TABLE["inputs"].c, TABLE["outputs"].
 _done = or_(_runs.state.is_(None), _runs.state.not_in(FAILED))
 
 
+_WRITES = (
+    "SELECT o.last_seen, r.run_id, o.run FROM outputs AS o JOIN runs AS r ON r.id = o.run WHERE o.dataset = ?{}"
+    " ORDER BY o.last_seen DESC, r.run_id DESC LIMIT "
+)
+_LAST_WRITE = (
+    _WRITES.format(" AND o.last_seen <= ? AND o.run <> ? AND (r.state IS NULL OR r.state NOT IN (?, ?))")
+    + "1"
+)
+_FAILED_WRITES = _WRITES.format(" AND o.last_seen > ? AND o.last_seen <= ? AND r.state IN (?, ?)") + "?"
+
+
 class Write(NamedTuple):
     """A run wrote a dataset."""
 
@@ -86,33 +97,28 @@ class Trail:
 
     def writer(self, dataset: int, by: int, reader: int | None = None) -> Write | None:
         """The run that had written a dataset last by a time, of those that did not fail; the reader itself is not meant."""
+        own = -1 if reader is None else reader
         found = [
-            write
+            Write(*row)
             for member in self.group(dataset)[1]
-            for write in self._writes(
-                _outputs.dataset == member,
-                _outputs.last_seen <= by,
-                _done,
-                *(() if reader is None else (_outputs.run != reader,)),
-                limit=1,
-            )
+            for row in self._rows(_LAST_WRITE, (member, by, own, *FAILED))
         ]
         return max(found, default=None)
 
     def failures(self, dataset: int, after: int, by: int, limit: int = 5) -> list[Write]:
         """The runs that meant to write a dataset between two times and failed, newest first."""
         found = [
-            write
+            Write(*row)
             for member in self.group(dataset)[1]
-            for write in self._writes(
-                _outputs.dataset == member,
-                _outputs.last_seen > after,
-                _outputs.last_seen <= by,
-                _runs.state.in_(FAILED),
-                limit=limit,
-            )
+            for row in self._rows(_FAILED_WRITES, (member, after, by, *FAILED, limit))
         ]
         return sorted(found, reverse=True)[:limit]
+
+    def _rows(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
+        """A question that is asked once for each input of each run: the toolkit would cost more than the answer."""
+        cursor = cursor_of(self._connection)
+        cursor.execute(sql, parameters)
+        return cursor.fetchall()
 
     def readers(self, dataset: int, write: Write, limit: int) -> list[Io]:
         """The runs that read what a run wrote: those whose last writer it was."""
@@ -129,7 +135,6 @@ class Trail:
                 _outputs.run != write.run,
                 _done,
                 limit=2,
-                newest=False,
             )
         )
         # a run that writes what it reads does not hide what came before from itself: so two later writes do
@@ -160,13 +165,13 @@ class Trail:
                     break
         return found
 
-    def _writes(self, *where: ColumnElement[bool], limit: int, newest: bool = True) -> list[Write]:
-        order = (_outputs.last_seen, _runs.run_id)
+    def _writes(self, *where: ColumnElement[bool], limit: int) -> list[Write]:
+        """Writes, the oldest first."""
         query = (
             select(_outputs.last_seen, _runs.run_id, _outputs.run)
             .join(TABLE["runs"], _runs.id == _outputs.run)
             .where(*where)
-            .order_by(*(each.desc() if newest else each for each in order))
+            .order_by(_outputs.last_seen, _runs.run_id)
             .limit(limit)
         )
         return [Write(*row) for row in self._connection.execute(query)]
