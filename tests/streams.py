@@ -86,6 +86,8 @@ dataset_facets = _maybe(
     dataSource=small.map(lambda v: facet(name=f"source {v}")),
     tags=small.map(lambda v: facet(tags=[{"key": "pii", "value": str(v)}])),
     dataQualityAssertions=assertions,
+    documentation=small.map(lambda v: facet(description=f"about {v}")),
+    ownership=small.map(lambda v: facet(owners=[{"name": f"team {v}", "type": "OWNER"}])),
     custom=st.builds(lambda a, b: facet(a=a, b=b), small, st.text(max_size=3)),
 )
 inputs = st.builds(

@@ -24,7 +24,7 @@ RANK = {
             "facts capture transport redact",
             "graph incidents emitter store",
             "ingest query deliver keys",
-            "pipeline work",
+            "pipeline work exchange",
             "serve spark dlt airflow connect",
             "cli",
             "__main__",
@@ -40,7 +40,7 @@ ROOT_IMPORTS = {"errors", "event", "emitter"}
 FLOWS: dict[str, tuple[str, ...]] = {
     "facts": (
         "tables flows",
-        "contents canonical",
+        "contents canonical changes",
         "derive",
         "definitions",
         "commands versions",
@@ -49,7 +49,12 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "oblivion",
     ),
     "incidents": ("episodes", "history suspects"),
-    "query": ("nodes", "lineage search show status audit marquez incidents correlation", "blame"),
+    "query": (
+        "nodes",
+        "runs schemas",
+        "lineage search show status diff events edits audit marquez incidents correlation",
+        "impact blame",
+    ),
     "query.marquez": ("nodes runs", "datasets", "jobs", "lists events stats lineage columns upstream"),
     "pipeline": (
         "session steps",
@@ -63,7 +68,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "settings buckets journal oidc wire schemas intake bodies consume paths strict refusals",
         "metrics auth",
         "deciding",
-        "faults lineage native health running marquez correlator incidents",
+        "faults lineage native logged editing health running marquez correlator incidents",
         "app",
     ),
     "capture.spark": (

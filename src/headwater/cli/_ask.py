@@ -9,6 +9,7 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Protocol
+from urllib.parse import quote
 
 import typer
 
@@ -39,6 +40,24 @@ class Source(Protocol):
 
     def search(self, q: str, **options: Any) -> list[dict[str, Any]]:
         """The nodes whose names hold `q`."""
+
+    def impact(self, node: str, **options: Any) -> dict[str, Any]:
+        """What breaks downstream of a node."""
+
+    def diff(self, before: str, after: str, **options: Any) -> dict[str, Any]:
+        """What differs between two times."""
+
+    def runs(self, **options: Any) -> list[dict[str, Any]]:
+        """Runs, the newest first."""
+
+    def run_graph(self, run: str, **options: Any) -> dict[str, Any]:
+        """The runs around a run."""
+
+    def schemas(self, node: str) -> dict[str, Any]:
+        """The schemas a dataset has had."""
+
+    def changes(self, after: int | None, **options: Any) -> Iterator[dict[str, Any]]:
+        """What comes in, as it comes; None between whiles, when nothing has."""
 
     def status(self, **options: Any) -> dict[str, Any]:
         """How much there is."""
@@ -97,7 +116,43 @@ class _Local:
     def search(self, q: str, **options: Any) -> list[dict[str, Any]]:
         from headwater.query.search import search
 
-        return search(self._store, q, kind=options.get("type"), limit=options.get("limit", 25))
+        return search(self._store, q, kind=options.pop("type", None), **options)
+
+    def impact(self, node: str, **options: Any) -> dict[str, Any]:
+        from headwater.query.impact import impact
+        from headwater.query.nodes import when
+
+        return impact(self._store, node, when=when(options.pop("at", None)), **options)
+
+    def diff(self, before: str, after: str, **options: Any) -> dict[str, Any]:
+        from headwater.query.diff import diff
+        from headwater.query.nodes import moment
+
+        return diff(self._store, moment(before), moment(after), **options)
+
+    def runs(self, **options: Any) -> list[dict[str, Any]]:
+        from headwater.query.nodes import moment
+        from headwater.query.runs import runs
+
+        since, until = (
+            moment(told) if (told := options.pop(name, None)) else None for name in ("since", "until")
+        )
+        return runs(self._store, since=since, until=until, **options)
+
+    def run_graph(self, run: str, **options: Any) -> dict[str, Any]:
+        from headwater.query.runs import run_graph
+
+        return run_graph(self._store, run, **options)
+
+    def schemas(self, node: str) -> dict[str, Any]:
+        from headwater.query.schemas import schemas
+
+        return schemas(self._store, node)
+
+    def changes(self, after: int | None, **options: Any) -> Iterator[dict[str, Any]]:
+        from headwater.query.events import Filter, follow
+
+        return follow(self._store, after, Filter(**options))
 
     def status(self, **options: Any) -> dict[str, Any]:
         from headwater.query.status import status
@@ -178,6 +233,32 @@ class _Server:
     def search(self, q: str, **options: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._get("search", q=q, **options)
         return found
+
+    def impact(self, node: str, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._get("impact", node=node, **options)
+        return found
+
+    def diff(self, before: str, after: str, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._get("diff", **{"from": before, "to": after}, **options)
+        return found
+
+    def runs(self, **options: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._get("runs", **options)
+        return found
+
+    def run_graph(self, run: str, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._get(f"runs/{quote(run, safe='')}/graph", **options)
+        return found
+
+    def schemas(self, node: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._get("schemas", node=node)
+        return found
+
+    def changes(self, after: int | None, **options: Any) -> Iterator[dict[str, Any]]:
+        from headwater.cli._stream import follow
+
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        return follow(f"{self._url}/hw/v1/changes", after, options, headers)
 
     def status(self, **options: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._get("status", **options)

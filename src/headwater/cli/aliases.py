@@ -48,6 +48,9 @@ def run_list(store: StoreOption = None, as_json: JsonOption = False) -> None:
 @app.command("add")
 def run_add(
     rule: RuleText,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print which datasets would become one, and do nothing.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Add a rule; it holds for the past too.
@@ -56,10 +59,14 @@ def run_add(
     Examples:
       headwater aliases add 'kafka://{broker}:9092 -> kafka://prod'
       headwater aliases add 'demo/{table} -> postgres://db:5432/shop.public.{table}'
+      headwater aliases add 's3://lake-{region} -> s3://lake' --dry-run
 
     `{v}` stands for anything without a slash, `{v*}` for anything. With a slash after `://host` (or after a
     plain namespace) the rule is about namespace and name, else about the namespace alone.
     """
+    if dry_run:
+        _preview(read_rule(rule), store)
+        return
     _say(read_rule(rule), store, live=True)
     typer.echo(f"added: {_shown(read_rule(rule))}")
 
@@ -91,6 +98,21 @@ def read_rule(text: str) -> AliasRule:
     if "/" in pattern.partition("://")[2] or ("://" not in pattern and "/" in pattern):
         return AliasRule.from_urns(pattern, target)
     return AliasRule.parse(text)
+
+
+def _preview(rule: AliasRule, store: str | None) -> None:
+    from headwater.query.edits import preview
+
+    opened = open_configured(config.load({"store": store}))
+    try:
+        found = preview(opened, dict(rule.to_dict()))
+    finally:
+        opened.close()
+    for each in found["merges"]:
+        typer.echo(f"{each['to']} would be\n  " + "\n  ".join(each["of"]))
+    for each in found["renames"]:
+        typer.echo(f"{each['from']} would be called {each['to']}")
+    typer.echo("{merges:,} would become one, {renames:,} be renamed".format(**found["counts"]))
 
 
 def _say(rule: AliasRule, store: str | None, *, live: bool) -> None:

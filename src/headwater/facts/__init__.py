@@ -8,6 +8,7 @@ fold       rows -> tables in memory: an engine of its own, and the combiner in f
 versions   a run's inputs and outputs -> the job version it shows
 remains    what old events told -> one entry in their place, when they are no longer kept
 oblivion   rows, and nodes to forget -> the rows without them and without what mentions them
+changes    a schema before and after -> what changed, and whether it breaks a reader
 canonical  symlinks and alias rules -> one identity per dataset
 """
 

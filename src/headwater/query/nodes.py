@@ -48,6 +48,8 @@ def resolve(reader: Reader, text: str) -> Node:
         Ambiguous: several do; it lists their ids.
 
     """
+    if "\0" in text:  # no database keeps it, so nothing is called so
+        raise NotFound(f"no node is called {text!r}")
     found = list(dict.fromkeys(_exact(reader, text))) or list(dict.fromkeys(_suffix(reader, text)))
     if not found:
         raise NotFound(f"no node is called {text!r}; `headwater search` looks for parts of names")

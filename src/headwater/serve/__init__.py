@@ -12,13 +12,15 @@ refusals  an event, a batch -> what Correlator would refuse of it
 deciding  what people say of incidents -> commands
 correlator  /api/v1/incidents, /api/v1/health/correlation
 incidents /hw/v1/incidents, /hw/v1/correlation, /hw/v1/watches
+logged    /hw/v1: events, export, changes: the raw log
+editing   /hw/v1: nodes, aliases: what people say by hand
 metrics   /metrics
 auth      a request and its handler's scope -> who calls, or a refusal
 strict    an event -> the rule of the spec that it breaks
 lineage   /api/v1/lineage, /api/v1/lineage/batch
 paths     a path whose parts hold slashes -> those parts
 marquez   /api/v1: the rest of Marquez's API
-native    /hw/v1: graph, show, search, status, rejects
+native    /hw/v1: graph, impact, diff, runs, schemas, show, search, status
 running   /hw/v1: audit, server, check
 health    /health, /ready
 faults    an error -> its status and its body, in the shape of the dialect that was spoken

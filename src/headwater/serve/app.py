@@ -22,10 +22,12 @@ from headwater.event import Limits
 from headwater.redact import Redaction
 from headwater.serve import (
     correlator,
+    editing,
     faults,
     health,
     incidents,
     lineage,
+    logged,
     marquez,
     metrics,
     native,
@@ -43,10 +45,9 @@ from headwater.store import Store
 from headwater.work import Worker
 
 READS = [
-    native.get_graph,
-    native.get_show,
-    native.get_search,
-    native.get_status,
+    *native.READS,
+    *logged.READS,
+    *editing.READS,
     running.get_audit,
     running.get_server,
     *correlator.HANDLERS,
@@ -65,6 +66,7 @@ WRITES = [
     *marquez.WRITES,
     *correlator.WRITES,
     *incidents.WRITES,
+    *editing.WRITES,
 ]
 """What a read-only server does not have."""
 
@@ -104,6 +106,7 @@ def create_app(
         if worker is not None:
             worker.start()
         tally.watch(intake, lambda: arriving.bytes)
+        app.state.following = logged.Following(store)
         try:
             yield
         finally:
@@ -210,7 +213,7 @@ def run_server(
     )
 
     def stopping() -> None:
-        app.state.probe.stopping = True
+        app.state.probe.stopping = True  # who follows the log hears of it, too
 
     Server(config, stopping, serving.drain_seconds).run(sockets=[listening or listen(serving)])
 

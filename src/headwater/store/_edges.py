@@ -77,6 +77,10 @@ class Edges:
         leader = self._leaders({dataset for _, dataset in flows}, hidden=hidden)
         return [Flow(job, leader[dataset]) for job, dataset in flows if dataset in leader]
 
+    def shown_jobs(self, jobs: Collection[int]) -> set[int]:
+        """Those of the jobs that were not hidden."""
+        return self._shown("jobs", jobs)
+
     def _members(self, datasets: Collection[int]) -> dict[int, int]:
         """Every name of these datasets -> the one that was asked for."""
         leader = {number: number for number in datasets}

@@ -115,6 +115,14 @@ rejects = Table(
     Column("size", BigInteger(), nullable=False),
     Column("body", LargeBinary(), nullable=False),
 )
+documents = Table(
+    "documents",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=False),
+    *(Column(name, Words, nullable=False) for name in ("label", "tail", "names", "words", "marks")),
+    Column("slots", LargeBinary(), nullable=False),
+)
+"""The search index: what `_search` keeps of each job and dataset."""
 meta = Table("meta", metadata, Column("key", Words, primary_key=True), Column("value", Words, nullable=False))
 offsets = Table(
     "offsets",
@@ -160,6 +168,7 @@ _shows: Any = {"sqlite_where": _runs.c.io.is_not(None), "postgresql_where": _run
 Index("ix_runs_job_ended", _runs.c.job, _runs.c.ended_at, **_shows)
 Index("ix_runs_started_at", _runs.c.started_at)
 Index("ix_runs_ended_at", _runs.c.ended_at, _runs.c.state)
+Index("ix_runs_first_seen", _runs.c.first_seen)
 # a job's newest runs; and, without a look at the runs themselves, how the last of them stands
 Index("ix_runs_job_first_seen", _runs.c.job, _runs.c.first_seen, _runs.c.state)
 Index("ix_edges_dataset", TABLE["edges"].c.dataset, TABLE["edges"].c.direction, TABLE["edges"].c.job)
@@ -170,6 +179,11 @@ Index("ix_column_edges_fingerprint", TABLE["column_edges"].c.fingerprint)
 Index("ix_column_sources_dataset", TABLE["column_sources"].c.dataset)
 for _column in (_datasets.c.canonical, _datasets.c.alias_of):
     Index(None, _column, sqlite_where=_column.is_not(None), postgresql_where=_column.is_not(None))
+# who wrote what a run read, and who read what it wrote: the last before a time, the first after it
+Index("ix_outputs_written", TABLE["outputs"].c.dataset, TABLE["outputs"].c.last_seen)
+Index("ix_inputs_read", TABLE["inputs"].c.dataset, TABLE["inputs"].c.first_seen)
+Index("ix_documents_label", documents.c.label)
+Index("ix_documents_tail", documents.c.tail)
 Index("ix_log_time", log.c.time)
 Index("ix_log_kind_time", log.c.kind, log.c.time)
 _jobs = TABLE["jobs"]

@@ -27,6 +27,7 @@ from headwater.store._identities import Identities, link, relink
 from headwater.store._reader import Reader
 from headwater.store._retain import Progress, Prune
 from headwater.store._schema import BY_RUN, FOLDED, log, meta, offsets, rejects
+from headwater.store._search import Index
 from headwater.store._settle import settle_versions
 from headwater.store._upsert import ENCODE, UPSERT, pack, unpack
 
@@ -59,6 +60,7 @@ class SqlStore:
         self._generation: str | None = None
         self._roomy_until = 0.0
         self._aliases = Aliases(DEFAULT_RULES)
+        self._index = Index()
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -71,6 +73,7 @@ class SqlStore:
             except BaseException as fault:  # an interrupt rolls back too; whatever it is rises again
                 self._ids.drop()
                 self._generation = None  # what was loaded inside may be gone: look again
+                self._index = Index()
                 if isinstance(fault, self._faults):
                     raise self._told(fault) from fault
                 raise
@@ -187,6 +190,7 @@ class SqlStore:
     def _merge(self, connection: Connection, cursor: Cursor, tables: Tables) -> None:
         if not tables:
             return
+        self._index.ready(connection)
         new = self._ids.number(cursor, tables)
         known = self._ids.known
         self._ahead(cursor, self._ids.last_run)
@@ -204,6 +208,7 @@ class SqlStore:
         runs = known[Type.RUN]
         touched = {runs[key[0]] for name in ("runs", "inputs", "outputs") for key in tables.get(name, ())}
         settle_versions(cursor, touched, self._ids.names)
+        self._index.settle(cursor, tables, known, self._ids.born())
 
     @staticmethod
     def _reject(cursor: Cursor, batch: Batch, now: int) -> None:
@@ -226,6 +231,7 @@ class SqlStore:
         with self._transaction() as connection:
             for table in FOLDED:
                 connection.execute(delete(table))
+            self._index.clear(connection)
             self._renew(connection)
             for count in self._derive_since(connection, 0, derive):
                 done += count

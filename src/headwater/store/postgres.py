@@ -222,6 +222,7 @@ class PostgresStore(SqlStore):
                 )
                 connection.exec_driver_sql(f"DROP TABLE made_{table}")
             self._renew(connection)
+            self._index.rebuild(connection)
             return sum(self._derive_since(connection, after, derive))
 
     def ranges(self, connection: Connection, before: int) -> list[tuple[int, int]]:

@@ -40,6 +40,7 @@ def upgrade() -> None:
     _keys()
     _catalogue()
     _incidents()
+    _search()
 
 
 def _keys() -> None:
@@ -209,3 +210,21 @@ def _incidents() -> None:
     )
     waiting = sa.text("state = 'waiting'")
     op.create_index("ix_outbox_due", "outbox", ["due_at"], sqlite_where=waiting, postgresql_where=waiting)
+
+
+def _search() -> None:
+    """The search index, and what the graph of runs looks up."""
+    op.create_table(
+        "documents",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False
+        ),
+        *(sa.Column(name, _WORDS, nullable=False) for name in ("label", "tail", "names", "words", "marks")),
+        sa.Column("slots", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_documents_label", "documents", ["label"])
+    op.create_index("ix_documents_tail", "documents", ["tail"])
+    op.create_index("ix_outputs_written", "outputs", ["dataset", "last_seen"])
+    op.create_index("ix_inputs_read", "inputs", ["dataset", "first_seen"])
+    op.create_index("ix_runs_first_seen", "runs", ["first_seen"])
