@@ -207,6 +207,21 @@ def test_keys_end_when_they_should(guarded: Any, monkeypatch: pytest.MonkeyPatch
     assert status(real)[0] == 200
 
 
+def test_a_busy_writer_keeps_no_reader_waiting(store_url: str) -> None:
+    """That a key was used is kept, but not by those who use it."""
+    store = open_store(store_url)
+    _, key = keys.create(store, "reader", ["read"], by="test")
+    with TestClient(create_app(store, Serving(auth="on"))) as client:
+        with store._lock:  # type: ignore[attr-defined]  # as a replay would, for minutes
+            assert client.get("/hw/v1/status", headers={"X-API-Key": key}).status_code == 200
+            assert keys.listed(store)[0].used_at is None
+        until = time.monotonic() + 30
+        while keys.listed(store)[0].used_at is None:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    store.close()
+
+
 def test_the_store_holds_no_key(guarded: Any) -> None:
     _, made, store = guarded
     with store.read() as reader:

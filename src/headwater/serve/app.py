@@ -69,6 +69,7 @@ def create_app(
             app.state.probe.stopping = True
             if intake is not None:
                 intake.close()
+            gate.close()
 
     app = Litestar(
         route_handlers=[*READS, *([] if serving.read_only else WRITES)],
