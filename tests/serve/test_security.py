@@ -24,7 +24,7 @@ from typing import Any
 import httpx
 import pytest
 import zstandard
-from litestar import get
+from litestar import get, post
 from litestar.testing import TestClient
 
 from headwater import keys
@@ -164,6 +164,24 @@ def test_a_read_only_server_has_no_way_to_write(method: str, path: str, scope: s
         assert store.dump() == before
         assert store.counts()["log"] == store.counts()["rejects"] == 0
         assert client.get("/ready").status_code == 200
+    store.close()
+
+
+def test_a_route_that_writes_is_none_of_a_read_only_server_wherever_it_is_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called = []
+
+    @post("/hw/v1/misplaced", scope="admin")
+    async def post_misplaced() -> None:
+        called.append(True)
+
+    store = open_store("memory:")
+    monkeypatch.setattr(app_module, "READS", [post_misplaced])
+    for read_only, status in ((True, 405), (False, 201)):
+        with TestClient(create_app(store, Serving(read_only=read_only))) as client:
+            assert client.post("/hw/v1/misplaced").status_code == status
+    assert called == [True]
     store.close()
 
 

@@ -20,6 +20,7 @@ from litestar.connection import ASGIConnection
 from litestar.exceptions import (
     ClientException,
     HTTPException,
+    MethodNotAllowedException,
     NotAuthorizedException,
     PermissionDeniedException,
 )
@@ -84,6 +85,9 @@ class Gate:
             raise ClientException(
                 "the address holds a NUL character: no name has one"
             )  # nor a database a text
+        writes = wanted in ("ingest", "admin") and connection.scope.get("method") not in _READING
+        if self._serving.read_only and writes:
+            raise MethodNotAllowedException("this server is read-only")
         self._same_site(connection)
         if not self._serving.needs_keys:
             self._limit(f"address {_address(connection)}", self._serving.rate_limit)
