@@ -152,12 +152,15 @@ def find(store: Store, text: str) -> Key | None:
     return _key(row) if same and row else None
 
 
+def is_stale(key: Key) -> bool:
+    """Whether it is time to keep again that the key is in use."""
+    return key.used_at is None or _now() - key.used_at > _USED_EVERY
+
+
 def note_use(store: Store, key: Key) -> None:
-    """Keep that a key was used, to the hour."""
-    now = _now()
-    if key.used_at is None or now - key.used_at > _USED_EVERY:
-        with store.writing() as connection:
-            connection.execute(update(api_keys).where(api_keys.c.id == key.id).values(used_at=now))
+    """Keep that a key is in use."""
+    with store.writing() as connection:
+        connection.execute(update(api_keys).where(api_keys.c.id == key.id).values(used_at=_now()))
 
 
 def digest(text: str) -> bytes:

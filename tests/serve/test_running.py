@@ -409,6 +409,25 @@ def test_a_correlation_id_comes_back(given: str, kept: bool) -> None:
     made.close()
 
 
+# --- metrics
+
+
+def test_metrics_tell_of_what_waits_and_of_room(store: Store) -> None:
+    with TestClient(create_app(store)) as client:
+        client.post("/api/v1/lineage", json=event("counted"))
+        told = dict(
+            line.rsplit(" ", 1)
+            for line in client.get("/metrics").text.splitlines()
+            if line.startswith("headwater_")
+        )
+    assert float(told["headwater_store_bytes"]) > 10_000
+    assert ("headwater_store_free_bytes" in told) is store.url.startswith(
+        "sqlite"
+    )  # a database elsewhere cannot tell
+    for name in ("headwater_intake_requests", "headwater_intake_bytes", "headwater_arriving_bytes"):
+        assert float(told[name]) == 0
+
+
 # --- what would become of an event
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import httpx
 import pytest
 import zstandard
-from litestar import get
+from litestar import get, post
 from litestar.testing import TestClient
 
 from headwater import keys
@@ -167,6 +167,24 @@ def test_a_read_only_server_has_no_way_to_write(method: str, path: str, scope: s
     store.close()
 
 
+def test_a_route_that_writes_is_none_of_a_read_only_server_wherever_it_is_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called = []
+
+    @post("/hw/v1/misplaced", scope="admin")
+    async def post_misplaced() -> None:
+        called.append(True)
+
+    store = open_store("memory:")
+    monkeypatch.setattr(app_module, "READS", [post_misplaced])
+    for read_only, status in ((True, 405), (False, 201)):
+        with TestClient(create_app(store, Serving(read_only=read_only))) as client:
+            assert client.post("/hw/v1/misplaced").status_code == status
+    assert called == [True]
+    store.close()
+
+
 # --- the life of a key
 
 
@@ -205,6 +223,21 @@ def test_keys_end_when_they_should(guarded: Any, monkeypatch: pytest.MonkeyPatch
     ):
         assert status(forged)[0] == 401
     assert status(real)[0] == 200
+
+
+def test_a_busy_writer_keeps_no_reader_waiting(store_url: str) -> None:
+    """That a key was used is kept, but not by those who use it."""
+    store = open_store(store_url)
+    _, key = keys.create(store, "reader", ["read"], by="test")
+    with TestClient(create_app(store, Serving(auth="on"))) as client:
+        with store._lock:  # type: ignore[attr-defined]  # as a replay would, for minutes
+            assert client.get("/hw/v1/status", headers={"X-API-Key": key}).status_code == 200
+            assert keys.listed(store)[0].used_at is None
+        until = time.monotonic() + 30
+        while keys.listed(store)[0].used_at is None:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    store.close()
 
 
 def test_the_store_holds_no_key(guarded: Any) -> None:

@@ -117,6 +117,7 @@ def create_app(
                 feed.close()
             if intake is not None:
                 intake.close()
+            gate.close()
 
     handlers = [*READS, *([] if serving.read_only else WRITES)]
     app = App(

@@ -6,6 +6,7 @@ may see. One without it is refused when the app is made, so a new route cannot b
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from litestar.connection import ASGIConnection
 from litestar.exceptions import (
     ClientException,
     HTTPException,
+    MethodNotAllowedException,
     NotAuthorizedException,
     PermissionDeniedException,
 )
@@ -74,6 +76,7 @@ class Gate:
         self._verifier = Verifier(oidc) if oidc.issuer and serving.needs_keys else None
         self._buckets = Buckets()
         self._known: OrderedDict[bytes, tuple[float, keys.Key]] = OrderedDict()
+        self._noting: dict[str, threading.Thread] = {}
 
     async def check(self, connection: Connection, handler: BaseRouteHandler) -> None:
         """Let a request in, or raise what to answer; a guard of the app."""
@@ -82,6 +85,9 @@ class Gate:
             raise ClientException(
                 "the address holds a NUL character: no name has one"
             )  # nor a database a text
+        writes = wanted in ("ingest", "admin") and connection.scope.get("method") not in _READING
+        if self._serving.read_only and writes:
+            raise MethodNotAllowedException("this server is read-only")
         self._same_site(connection)
         if not self._serving.needs_keys:
             self._limit(f"address {_address(connection)}", self._serving.rate_limit)
@@ -130,22 +136,30 @@ class Gate:
         known = self._known.get(digest)
         if known is not None and now - known[0] < _REMEMBERED_SECONDS:
             return known[1]
-        key: keys.Key | None = await sync_to_thread(self._look_up, text)
+        key: keys.Key | None = await sync_to_thread(keys.find, self._store, text)
         if key is None:
             self._known.pop(digest, None)
         else:
+            self._note(key)
             self._known[digest] = (now, key)
             self._known.move_to_end(digest)
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         return key
 
-    def _look_up(self, text: str) -> keys.Key | None:
-        key = keys.find(self._store, text)
-        if key is not None and not self._serving.read_only:
-            with guard("noting that a key was used"):  # a store that cannot be written can still be asked
-                keys.note_use(self._store, key)
-        return key
+    def _note(self, key: keys.Key) -> None:
+        """Keep that a key was used, beside the request: the store's writer may be busy for minutes."""
+        running = self._noting.get(key.id)
+        if self._serving.read_only or (running is not None and running.is_alive()) or not keys.is_stale(key):
+            return
+        write = guard("noting that a key was used")(keys.note_use)
+        self._noting[key.id] = threading.Thread(target=write, args=(self._store, key), daemon=True)
+        self._noting[key.id].start()
+
+    def close(self) -> None:
+        """Wait a while for what is being noted."""
+        for each in self._noting.values():
+            each.join(5)
 
     def _unknown(self, connection: Connection, reason: str, told: str) -> HTTPException:
         """A 401, or a 429 to whoever tries too often."""
