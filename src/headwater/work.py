@@ -21,6 +21,7 @@ from headwater.deliver import webhook
 from headwater.deliver.webhook import Happening, Options
 from headwater.errors import HeadwaterError, TransportError
 from headwater.guard import guard
+from headwater.ingest import Retention, age, retain
 from headwater.query.incidents import DAY, gather, owner_name, summary
 from headwater.query.nodes import iso
 from headwater.store import Store, _leases, _outbox
@@ -244,3 +245,17 @@ def tidy(turn: Turn) -> int:
 
 JOBS: dict[str, Job] = {"notify": (5.0, notify), "send": (2.0, send), "tidy": (3600.0, tidy)}
 """What happens by itself: name -> (seconds between, function). To add one, add a line."""
+
+
+def jobs(retention: Retention) -> dict[str, Job]:
+    """All of it, with letting go what is no longer kept, as often as the settings say."""
+
+    def keep(turn: Turn) -> int:
+        def told(kind: str, done: int, of: int) -> None:
+            turn.renew()
+
+        gone = retain(turn.store, retention, turn.clock(), told)
+        return gone.runs + gone.events + gone.facets + gone.rejects
+
+    every = age(retention.every, "retention.every")
+    return JOBS if every is None else {**JOBS, "retain": (every / SECOND, keep)}

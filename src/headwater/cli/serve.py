@@ -48,6 +48,7 @@ def serve(
             raise
         raise NotInstalled("headwater serve", "server") from fault
     from headwater.event import Limits
+    from headwater.ingest import Retention
     from headwater.redact import Redaction
     from headwater.serve.auth import check_keys
     from headwater.serve.journal import set_up_logging
@@ -59,6 +60,7 @@ def serve(
     serving = Serving(**config.options(settings, "serve"))
     limits = Limits(**config.options(settings, "ingest"))
     consume = Consume(**config.options(settings, "consume"))
+    retention = Retention(**config.options(settings, "retention"))
     redaction = Redaction(**config.options(settings, "redact"))
     oidc = Oidc(**config.options(settings, "oidc"))
     set_up_logging(serving.log_format, settings.log_level)
@@ -80,6 +82,7 @@ def serve(
             consume=consume,
             redaction=redaction,
             oidc=oidc,
+            retention=retention,
         )
     finally:
         opened.close()

@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 HELP = """
-Do what must happen by itself: tell hooks of incidents, and deliver what waits.
+Do what must happen by itself: tell hooks of incidents, deliver what waits, let go what is no longer kept.
 
 A server does this too, unless the setting `serve.work` is off; of all of them, one at a time does.
 
@@ -35,11 +35,14 @@ def work(
     as_json: JsonOption = False,
 ) -> None:
     """Work in the foreground."""
-    from headwater.work import Worker
+    from headwater.ingest import Retention
+    from headwater.work import Worker, jobs
 
-    opened = open_configured(config.load({"store": store}))
+    settings = config.load({"store": store})
+    retention = Retention(**config.options(settings, "retention"))
+    opened = open_configured(settings)
     try:
-        worker = Worker(opened)
+        worker = Worker(opened, jobs(retention))
         if once:
             done = worker.once(every=True)
             if done is not None:

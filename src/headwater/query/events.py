@@ -12,6 +12,7 @@ import msgspec
 from headwater.errors import ConfigError
 from headwater.event import run_uuid
 from headwater.facts.flows import NOW
+from headwater.facts.remains import KIND as BASE
 from headwater.query.nodes import iso, node_id, resolve
 from headwater.query.runs import run_id_of
 from headwater.store import Entry, Store
@@ -68,6 +69,8 @@ def head_of(entry: Entry, number: int) -> dict[str, Any]:
         if "run_id" in said:
             told["run"] = said["run_id"]
         return told
+    if entry.kind == BASE:
+        return told
     head = _head(entry)
     if head.event_type:
         told["type"] = head.event_type.upper()
@@ -95,7 +98,9 @@ class Filter:
     datasets: frozenset[str] | None = None
 
     def takes(self, told: dict[str, Any]) -> bool:
-        """Whether an entry, in short, is wanted."""
+        """Whether an entry, in short, is wanted; what is left of events that are kept no more is none."""
+        if told["kind"] == BASE:
+            return False
         if self.kind is not None and told["kind"] != self.kind:
             return False
         if self.state is not None and told.get("type") != self.state.upper():

@@ -19,6 +19,7 @@ from litestar.openapi.spec import Components, SecurityScheme
 import headwater
 from headwater.errors import HeadwaterError, TransportError
 from headwater.event import Limits
+from headwater.ingest import Retention
 from headwater.redact import Redaction
 from headwater.serve import (
     correlator,
@@ -42,7 +43,7 @@ from headwater.serve.journal import keep_journal
 from headwater.serve.oidc import Oidc
 from headwater.serve.settings import Serving
 from headwater.store import Store
-from headwater.work import Worker
+from headwater.work import Worker, jobs
 
 READS = [
     *native.READS,
@@ -90,6 +91,7 @@ def create_app(
     consume: Consume = Consume(),  # noqa: B008 - frozen
     redaction: Redaction = Redaction(),  # noqa: B008 - frozen
     oidc: Oidc = Oidc(),  # noqa: B008 - frozen
+    retention: Retention = Retention(),  # noqa: B008 - frozen
 ) -> Litestar:
     """The app over a store; `/metrics` tells of a spool on this machine, too. Whoever opened the store closes it."""
     tally = metrics.Tally(spool, store.room)
@@ -102,7 +104,7 @@ def create_app(
         app.state.intake = intake
         fed = consume.brokers and not serving.read_only
         feed = Feed(store, consume, limits, redaction, count=tally.count) if fed else None
-        worker = Worker(store) if serving.work and not serving.read_only else None
+        worker = Worker(store, jobs(retention)) if serving.work and not serving.read_only else None
         if worker is not None:
             worker.start()
         tally.watch(intake, lambda: arriving.bytes)
@@ -192,6 +194,7 @@ def run_server(
     consume: Consume = Consume(),  # noqa: B008 - frozen
     redaction: Redaction = Redaction(),  # noqa: B008 - frozen
     oidc: Oidc = Oidc(),  # noqa: B008 - frozen
+    retention: Retention = Retention(),  # noqa: B008 - frozen
 ) -> None:
     """Serve until interrupted."""
     import uvicorn
@@ -199,7 +202,9 @@ def run_server(
     from headwater.serve.wire import Server, bounded
 
     check_keys(store, serving, oidc)
-    app = create_app(store, serving, limits, spool, consume=consume, redaction=redaction, oidc=oidc)
+    app = create_app(
+        store, serving, limits, spool, consume=consume, redaction=redaction, oidc=oidc, retention=retention
+    )
     config = uvicorn.Config(
         app,
         http=bounded(serving.max_header_bytes, serving.request_seconds),

@@ -16,6 +16,7 @@ from headwater.ingest import command
 from headwater.naming import AliasRule
 from headwater.query.edits import Edit, alias_command, alias_rules, commands_for, preview
 from headwater.query.show import show
+from headwater.serve.auth import who
 from headwater.store import Store
 
 DryRun = Annotated[bool, QueryParameter(description="Tell what it would do, and do nothing.")]
@@ -33,7 +34,7 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 @patch("/hw/v1/nodes", scope="admin", sync_to_thread=True)
 def patch_node(request: Request[Any, Any, State], state: State, data: Edit) -> dict[str, Any]:
     """Say something of a dataset, job or column by hand: it outlives what later events say."""
-    node, said = commands_for(state.store, data, by=_who(request))
+    node, said = commands_for(state.store, data, by=who(request))
     for each in said:
         command(state.store, each)
     return show(state.store, node)
@@ -53,7 +54,7 @@ async def put_alias(
     request: Request[Any, Any, State], state: State, data: Rule, dry_run: DryRun = False
 ) -> dict[str, Any]:
     """Set a rule; it holds for what is stored as well. Tells which datasets become one."""
-    return await run_sync(_set, state.store, _given(data), True, dry_run, _who(request))
+    return await run_sync(_set, state.store, _given(data), True, dry_run, who(request))
 
 
 @delete("/hw/v1/aliases", scope="admin", status_code=200, operation_id="DeleteAlias")
@@ -73,7 +74,7 @@ async def delete_alias(
         raise NotFound(
             f"no rule matches exactly namespace {namespace!r}, name {name!r}; GET /hw/v1/aliases lists them"
         )
-    return await run_sync(_set, state.store, dict(rule.to_dict()), False, dry_run, _who(request))
+    return await run_sync(_set, state.store, dict(rule.to_dict()), False, dry_run, who(request))
 
 
 def _set(store: Store, rule: dict[str, Any], live: bool, dry_run: bool, by: str) -> dict[str, Any]:
@@ -89,12 +90,6 @@ def _given(data: Rule) -> dict[str, Any]:
         key: value for key, value in msgspec.structs.asdict(data).items() if value is not None
     }
     return given
-
-
-def _who(request: Request[Any, Any, State]) -> str:
-    """Who asks, where the server knows: what stands in the audit trail."""
-    known = request.scope.get("auth")
-    return str(getattr(known, "name", known) or "")
 
 
 READS = [get_aliases]

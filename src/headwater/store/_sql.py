@@ -286,6 +286,7 @@ class SqlStore:
         """Merge rows inside a transaction, and settle the versions of these runs too, for work of the store's own."""
         self._merge(connection, cursor_of(connection), tables)
         settle_versions(cursor_of(connection), list(runs), self._ids.names)
+        self._index.rebuild(connection)  # what is forgotten is found no more
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """A transaction that writes, for work of the store's own."""

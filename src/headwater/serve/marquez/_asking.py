@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from litestar import Request
 from litestar.exceptions import ClientException
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import PathParameter, QueryParameter
@@ -94,11 +93,6 @@ def name_of(what: str, value: str, longest: int = LONGEST_NAME) -> str:
 def now() -> int:
     """Microseconds since 1970."""
     return time.time_ns() // 1000
-
-
-def who(request: Request[Any, Any, Any]) -> str:
-    """Who asks, as far as is known."""
-    return str(request.scope.get("user") or "")
 
 
 def tell(store: Store, *said: Command) -> None:

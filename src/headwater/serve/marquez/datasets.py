@@ -14,6 +14,7 @@ from headwater.facts.definitions import DefineDataset, DefineField
 from headwater.query.marquez import datasets, lists
 from headwater.query.marquez.nodes import require_namespace
 from headwater.query.marquez.runs import find_run
+from headwater.serve.auth import who
 from headwater.serve.marquez import _asking as ask
 
 _PATH = f"{ask.BASE}/namespaces/{{namespace:str}}/datasets"
@@ -112,7 +113,7 @@ def put_dataset(
             job = next(((each["namespace"], each["name"]) for each in of.values()), None)
     said = DefineDataset(
         at=ask.now(),
-        by=ask.who(request),
+        by=who(request),
         namespace=namespace,
         name=name,
         type=data.type,
@@ -148,7 +149,7 @@ def delete_dataset(
         _, shown, last = reader.catalogue().hidden_at("dataset", **identity)
     ask.tell(
         state.store,
-        Hide(at=ask.now(), by=ask.who(request), kind="dataset", after=max(shown or 0, last or 0), **identity),
+        Hide(at=ask.now(), by=who(request), kind="dataset", after=max(shown or 0, last or 0), **identity),
     )
     return model
 

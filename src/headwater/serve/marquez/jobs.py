@@ -16,6 +16,7 @@ from headwater.query.marquez import jobs
 from headwater.query.marquez._words import RUN_STATES
 from headwater.query.marquez.nodes import require_namespace
 from headwater.query.marquez.runs import find_run
+from headwater.serve.auth import who
 from headwater.serve.marquez import _asking as ask
 
 _PATH = f"{ask.BASE}/namespaces/{{namespace:str}}/jobs"
@@ -148,7 +149,7 @@ def put_job(
         hidden, _, _ = reader.catalogue().hidden_at("job", namespace, name)
     said = DefineJob(
         at=ask.now(),
-        by=ask.who(request),
+        by=who(request),
         namespace=namespace,
         name=name,
         type=data.type,
@@ -176,7 +177,7 @@ def delete_job(
         _, shown, last = reader.catalogue().hidden_at("job", **identity)
     ask.tell(
         state.store,
-        Hide(at=ask.now(), by=ask.who(request), kind="job", after=max(shown or 0, last or 0), **identity),
+        Hide(at=ask.now(), by=who(request), kind="job", after=max(shown or 0, last or 0), **identity),
     )
     return model
 

@@ -14,6 +14,7 @@ from litestar.params import JSONBody, PathParameter
 from headwater.facts.commands import Command, Hide, Say
 from headwater.facts.definitions import Name
 from headwater.query.marquez import lists
+from headwater.serve.auth import who
 from headwater.serve.marquez import _asking as ask
 
 _NAME = re.compile(r"[a-zA-Z0-9:;=/_\-.@+]{1,1024}")
@@ -70,7 +71,7 @@ def put_namespace(
         raise ClientException(
             f"the namespace {namespace!r} must have 1 to 1,024 letters, digits or characters of : ; = / _ - . @ +"
         )
-    at, by = ask.now(), ask.who(request)
+    at, by = ask.now(), who(request)
     with state.store.read() as reader:
         hidden, _, _ = reader.catalogue().hidden_at("namespace", namespace)
     words = {"owner": data.owner_name, "description": data.description}
@@ -100,7 +101,7 @@ def delete_namespace(
 ) -> dict[str, Any]:
     """Hide a namespace with its jobs and datasets, until an event names them again."""
     lists.namespace(state.store, namespace)
-    at, by = ask.now(), ask.who(request)
+    at, by = ask.now(), who(request)
     said: list[Command] = []
     latest = 0
     with state.store.read() as reader:
@@ -139,7 +140,7 @@ def put_source(
 ) -> dict[str, Any]:
     """Say what a source is."""
     name = ask.name_of("a source's name", source)
-    at, by = ask.now(), ask.who(request)
+    at, by = ask.now(), who(request)
     words: dict[str, str | None] = {"type": data.type, "connectionUrl": data.connection_url}
     if data.description is not None:
         words["description"] = data.description

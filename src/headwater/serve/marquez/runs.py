@@ -18,6 +18,7 @@ from headwater.facts.definitions import DefineRun
 from headwater.query.marquez import jobs, runs
 from headwater.query.marquez._words import is_uuid
 from headwater.query.marquez.nodes import find_job, require_namespace
+from headwater.serve.auth import who
 from headwater.serve.marquez import _asking as ask
 
 _RUNS = f"{ask.BASE}/namespaces/{{namespace:str}}/jobs/{{name:str}}/runs"
@@ -82,7 +83,7 @@ def post_run(
                 )
         said = DefineRun(
             at=ask.now(),
-            by=ask.who(request),
+            by=who(request),
             run_id=run_id,
             namespace=about["namespace"],
             job=about["name"],
@@ -143,7 +144,7 @@ def post_state(
     with state.store.read() as reader:
         row = runs.find_run(reader, run_id)
     said = SetRunState(
-        at=ask.now() if when is None else when, by=ask.who(request), run_id=row["run_id"], state=_CALLS[call]
+        at=ask.now() if when is None else when, by=who(request), run_id=row["run_id"], state=_CALLS[call]
     )
     ask.tell(state.store, said)
     return runs.run(state.store, run_id)

@@ -15,6 +15,7 @@ from headwater.facts.definitions import Name
 from headwater.query.marquez import lists
 from headwater.query.marquez.datasets import dataset
 from headwater.query.marquez.jobs import job
+from headwater.serve.auth import who
 from headwater.serve.marquez import _asking as ask
 
 TagName = Annotated[str, PathParameter(description="A tag.")]
@@ -48,7 +49,7 @@ def put_tag(
 ) -> dict[str, Any]:
     """Say what a tag means."""
     name = ask.name_of("a tag", tag, _LONGEST)
-    at, by = ask.now(), ask.who(request)
+    at, by = ask.now(), who(request)
     said: list[Command] = [Name(at=at, by=by, kind="tag", name=name)]
     if data is not None and data.description is not None:
         said.append(Say(at=at, by=by, kind="tag", name=name, values={"description": data.description}))
@@ -64,7 +65,7 @@ def _set(
     identity = model["id"]
     said = SetTag(
         at=ask.now(),
-        by=ask.who(request),
+        by=who(request),
         kind=kind,
         namespace=identity["namespace"],
         name=identity["name"],
