@@ -1,6 +1,6 @@
 """questions: catalogues of growing size -> how long graph, impact, search, diff and the graph of runs take, and how they grow.
 
-    python bench/questions.py [--sizes 1000,5000] [--runs 20] [--postgres URL]
+    python bench/questions.py [--full] [--sizes 1000,5000] [--runs 20] [--postgres URL]      --full: 20,000 jobs, too
 
 Ratios are to the smallest size; a hub of 5,000 readers is asked for, too, with the memory that takes.
 """
@@ -107,10 +107,13 @@ def hub(url: str, readers: int = 5_000) -> None:
 
 def main() -> None:
     given = argparse.ArgumentParser()
+    given.add_argument("--full", action="store_true")
     given.add_argument("--sizes", default="1000,5000")
     given.add_argument("--runs", type=int, default=20)
     given.add_argument("--postgres", default="", help="the url of an empty database, used in place of SQLite")
     told = given.parse_args()
+    if told.full:
+        told.sizes = "1000,5000,20000"
     least: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         for jobs in map(int, told.sizes.split(",")):
