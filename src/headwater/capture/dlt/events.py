@@ -7,7 +7,7 @@ whose parent is the run that extracted what it works on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -15,12 +15,10 @@ from typing import Any, Literal
 from uuid import UUID
 
 from headwater.capture.dlt import facets
-from headwater.capture.dlt.columns import column_lineage, table_facet
 from headwater.capture.dlt.facets import PRODUCER, facet
-from headwater.capture.dlt.places import output_of, seed_name
+from headwater.capture.dlt.outputs import merged, outputs_of
 from headwater.capture.dlt.reading import Reading, inputs_of_package
 from headwater.event import SPEC
-from headwater.naming import Dataset, Symlink
 
 Record = Mapping[str, Any]
 Naming = Literal["openlineage", "dlt-openlineage"]
@@ -121,9 +119,13 @@ def _end(record: Record, state: State, run: Run) -> list[dict[str, Any]]:
     broken = run.error is not None or bool(failed)
     loaded = {load_id for load in run.loads for load_id in load["packages"]}
     kept = {load_id: package for load_id, package in run.packages.items() if load_id in loaded}
-    outputs = [each for load in run.loads for each in _outputs(state, run, load)]
+    outputs = [
+        each for load in run.loads for each in outputs_of(load, run.packages, state.namespace, state.naming)
+    ]
     if not outputs and state.naming == "dlt-openlineage" and not broken:
-        outputs = [_planned(state, table) for table in record.get("planned") or ()]
+        outputs = [
+            {"namespace": state.namespace, "name": table, "facets": {}} for table in _planned(run, record)
+        ]
     return [
         _event(
             "FAIL" if broken else "COMPLETE",
@@ -131,7 +133,7 @@ def _end(record: Record, state: State, run: Run) -> list[dict[str, Any]]:
             state,
             run,
             inputs=_inputs(state, run, kept if run.loads else run.packages),
-            outputs=_merged(outputs),
+            outputs=merged(outputs),
             execution=_execution(run, record, outputs),
             more=facets.errors(run.error, failed),
         )
@@ -179,141 +181,6 @@ def _tell_input(told: dict[str, Any], reading: Reading) -> None:
         }
 
 
-def _outputs(state: State, run: Run, load: Record) -> Iterable[dict[str, Any]]:
-    for load_id, package in load["packages"].items():
-        known = run.packages.get(load_id, {})
-        readings = inputs_of_package(known, load["where"], load["dataset"], state.namespace, state.naming)
-        for table in package["tables"]:
-            if table.startswith(facets.GENERATED) or not _written(package, table):
-                continue
-            yield _output(state, load, load_id, package, known, readings, table)
-        for table in package["dropped"]:
-            if table not in package["completed"] and not table.startswith(facets.GENERATED):
-                dataset = _named(state, load, table)
-                yield {
-                    "namespace": dataset.namespace,
-                    "name": dataset.name,
-                    "facets": {
-                        "lifecycleStateChange": facet("lifecycleStateChange", lifecycleStateChange="DROP")
-                    },
-                }
-
-
-def _written(package: Mapping[str, Any], table: str) -> bool:
-    """Whether rows of a table reached the destination.
-
-    In a package that failed, what is merged or replaced by way of staging tables did not, unless all of it was done.
-    """
-    if table not in package["completed"]:
-        return table in package["truncated"]
-    if package["state"] == "loaded" and not package["failed"]:
-        return True
-    if any(job["table"] == table for job in package["failed"]):
-        return False
-    root = _root(package["tables"], table)
-    return bool(package["tables"][root].get("write_disposition", "append") == "append")
-
-
-def _root(tables: Mapping[str, Any], table: str) -> str:
-    while tables.get(table, {}).get("parent") in tables:
-        table = tables[table]["parent"]
-    return table
-
-
-def _output(
-    state: State,
-    load: Record,
-    load_id: str,
-    package: Mapping[str, Any],
-    known: Mapping[str, Any],
-    readings: list[Reading],
-    table: str,
-) -> dict[str, Any]:
-    described = package["tables"][table]
-    root = _root(package["tables"], table)
-    resource = package["tables"][root].get("resource") or root
-    own = [each for each in readings if each.feeds == resource]
-    dataset = _named(state, load, table)
-    told: dict[str, Any] = {"schema": facets.schema(described)}
-    if dataset.symlinks:
-        told["symlinks"] = facets.symlinks(dataset.symlinks)
-    if own:
-        told["lineage"] = facets.lineage(each.dataset for each in own)
-    if columns := column_lineage(table, described, known, own):
-        told["columnLineage"] = facet("columnLineage", fields=columns)
-    told["version"] = facet("version", datasetVersion=load_id)
-    told["dlt_table"] = table_facet(table, described, package, known, resource, columns)
-    if change := _lifecycle(package, table, root):
-        told["lifecycleStateChange"] = facet("lifecycleStateChange", lifecycleStateChange=change)
-    if text := described.get("description"):
-        told["documentation"] = facet("documentation", description=text)
-    for name, made in (("tags", facets.tags(described)), ("ownership", facets.owners(described))):
-        if made is not None:
-            told[name] = made
-    counted = (known.get("counted") or {}).get(table) or {}
-    files = [
-        each for each in package["completed"].get(table, ()) if each["format"] not in ("sql", "reference")
-    ]
-    return {
-        "namespace": dataset.namespace,
-        "name": dataset.name,
-        "facets": told,
-        "outputFacets": {
-            "outputStatistics": facet(
-                "outputStatistics",
-                **({"rowCount": counted["rows"]} if "rows" in counted else {}),
-                size=sum(each["bytes"] for each in files),
-                fileCount=len(files),
-            )
-        },
-    }
-
-
-def _lifecycle(package: Mapping[str, Any], table: str, root: str) -> str | None:
-    """What happened to the table itself: made, replaced, emptied, or given new columns."""
-    changed = {each["name"] for each in package["update"].get(table, ())}
-    every = {each["name"] for each in package["tables"][table]["columns"]}
-    if changed and changed >= every and table not in package["dropped"]:
-        return "CREATE"
-    if table in package["dropped"] or package["tables"][root].get("write_disposition") == "replace":
-        return "OVERWRITE"
-    if table in package["truncated"]:
-        return "TRUNCATE"
-    return "ALTER" if changed else None
-
-
-def _named(state: State, load: Record, table: str) -> Dataset:
-    theirs = seed_name(load["where"], load["dataset"], table)
-    if state.naming == "dlt-openlineage":
-        return Dataset(theirs.namespace, theirs.name)
-    found = output_of(load["where"], load["dataset"], table)
-    if theirs.identity == found.identity:
-        return found
-    return Dataset(found.namespace, found.name, (Symlink(theirs.namespace, theirs.name, "FORMER"),))
-
-
-def _planned(state: State, table: str) -> dict[str, Any]:
-    return {"namespace": state.namespace, "name": table, "facets": {}}
-
-
-def _merged(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One entry a dataset: several packages may load one table."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for each in outputs:
-        key = (each["namespace"], each["name"])
-        if key not in found:
-            found[key] = each
-            continue
-        have = found[key]
-        have["facets"] = {**have["facets"], **each["facets"]}
-        mine = have.get("outputFacets", {}).get("outputStatistics", {})
-        for name, value in each.get("outputFacets", {}).get("outputStatistics", {}).items():
-            mine[name] = mine.get(name, 0) + value if isinstance(value, int) else value
-        if mine:
-            have["outputFacets"] = {"outputStatistics": mine}
-    return list(found.values())
-
-
 def _execution(run: Run, record: Record, outputs: list[dict[str, Any]]) -> dict[str, Any]:
     step = run.error["step"] if run.error is not None else "load" if run.loads else run.start["step"]
     told: dict[str, Any] = {"step": step, "load_ids": sorted(run.packages)}
@@ -336,13 +203,16 @@ def _execution(run: Run, record: Record, outputs: list[dict[str, Any]]) -> dict[
         if refreshed:
             told["refresh"] = refreshed
     if not outputs:
-        planned = {table for package in run.packages.values() for table in package.get("tables") or ()}
-        told["planned_tables"] = sorted(
-            each
-            for each in planned | set(record.get("planned") or ())
-            if not each.startswith(facets.GENERATED)
-        )
+        told["planned_tables"] = _planned(run, record)
     return told
+
+
+def _planned(run: Run, record: Record) -> list[str]:
+    """The tables that would be written: those of the pipeline's schema, and of what was extracted."""
+    found = {table for package in run.packages.values() for table in package.get("tables") or ()}
+    return sorted(
+        each for each in found | set(record.get("planned") or ()) if not each.startswith(facets.GENERATED)
+    )
 
 
 def _dataset(run: Run) -> str:
