@@ -96,7 +96,10 @@ class Tracker:
                 for load_id, each in record["packages"].items()
                 if each["state"] in ("loaded", "aborted")
             ]
-            packages.forget(folder, done)
+            for load_id in done:
+                if load_id in record["known"]:
+                    packages.keep(folder, load_id, {**record["known"][load_id], "where": record["where"]})
+            packages.settle(folder, done)
 
     def on_end_trace(self, trace: Any, pipeline: Any, send_state: bool) -> None:
         """All of it is over."""

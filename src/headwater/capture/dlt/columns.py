@@ -108,7 +108,7 @@ def table_facet(
         told["why"] = "what was extracted could not be read"
     elif unknown and "lineage" not in known and "models" not in known:
         told["why"] = "the package was extracted without Headwater"
-    elif unknown and not columns and columns is not None:
+    elif unknown and (known.get("lineage") or {}).get(table) and not columns:
         told["why"] = "the resource reads more than one dataset, and its items do not tell from which"
     elif unknown:
         told["why"] = "not among the items that were looked at"
