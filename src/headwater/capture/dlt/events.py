@@ -52,7 +52,7 @@ def run_id(tx: str, began: str) -> str:
     """The run of a transaction: always the same, and ordered by time (a UUID of version 7).
 
     >>> run_id("6a91ab8d71b7781958e617468d661384", "2026-01-01T00:00:00Z")
-    '019b76da-a800-7c0f-877d-8bc7d46a4b3c'
+    '019b76da-a800-71d0-b052-2d7ed33d7f5e'
     """
     moment = int(datetime.fromisoformat(began.replace("Z", "+00:00")).timestamp() * 1000)
     digest = int.from_bytes(sha256(tx.encode()).digest()[:10], "big")
