@@ -83,6 +83,13 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "telling",
         "runs",
     ),
+    "capture.dlt": (
+        "leaves places facets packages models",
+        "extracted normalised reading",
+        "columns recording",
+        "outputs",
+        "events",
+    ),
     "transport.spool": (
         "identity breaker",
         "segment",
@@ -110,6 +117,7 @@ HEAVY = (
     "pyarrow",
     "numpy",
     "sqlglot",
+    "dlt",
     "litestar",
     "sqlalchemy",
     "alembic",

@@ -26,6 +26,7 @@ COMMANDS = (
     "tail",
     "spool",
     "pipeline",
+    "dlt",
     "airflow",
     "store",
     "incidents",
