@@ -20,7 +20,7 @@ from headwater.facts.fold import Tables, fold
 from headwater.facts.tables import Row, Type
 from headwater.naming import DEFAULT_RULES, Aliases, scrub
 from headwater.store import Batch, Entry, Forgotten, Offset, Pruned
-from headwater.store._driver import Cursor, bulk, cursor_of
+from headwater.store._driver import Cursor, among, bulk, cursor_of, listed
 from headwater.store._dump import dump
 from headwater.store._forget import Forgetting
 from headwater.store._identities import Identities, link, relink
@@ -303,6 +303,7 @@ class SqlStore:
     def drop_runs(self, connection: Connection, start: int, end: int, gone: Sequence[int]) -> None:
         """Take runs out of every table that is kept by run, in stretches that lie together."""
         cursor = cursor_of(connection)
+        self._unsay(cursor, gone)
         cursor.execute("SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id", (start, end))
         dead = set(gone)
         staying = [row[0] for row in cursor.fetchall() if row[0] not in dead]
@@ -310,6 +311,14 @@ class SqlStore:
             if high - low > 1:
                 for table, column in (*BY_RUN, ("runs", "id")):
                     cursor.execute(f"DELETE FROM {table} WHERE {column} > ? AND {column} < ?", (low, high))
+
+    @staticmethod
+    def _unsay(cursor: Cursor, runs: Sequence[int]) -> None:
+        """What was said of runs by hand (their arguments) goes with them."""
+        cursor.execute(
+            f"DELETE FROM said WHERE kind = 'run' AND owner IN (SELECT run_id FROM runs WHERE id IN {among()})",
+            (listed(runs),),
+        )
 
     def ranges(self, connection: Connection, before: int) -> list[tuple[int, int]]:
         """The numbers of all runs, in stretches that are dropped in one transaction."""

@@ -253,6 +253,7 @@ class PostgresStore(SqlStore):
                     connection.exec_driver_sql(
                         "SET LOCAL lock_timeout = '1s'"
                     )  # readers must not queue behind us
+                    self._unsay(cursor, gone)
                     cursor.execute(f"DELETE FROM runs WHERE id IN {among()}", (listed(gone),))
                     for table, column in BY_RUN:
                         if table not in PARTITIONED:

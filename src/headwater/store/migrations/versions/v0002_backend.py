@@ -137,6 +137,12 @@ def _incidents() -> None:
 
     for column in ("first_written", "last_written"):
         op.add_column("schemas", sa.Column(column, sa.BigInteger(), nullable=True))
+    # who wrote with a schema is known of each run that did; exact after the next replay
+    written = 'FROM outputs AS o WHERE o.dataset = schemas.dataset AND o."schema" = schemas."schema"'
+    op.execute(
+        f"UPDATE schemas SET first_written = (SELECT min(o.first_seen) {written}),"
+        f" last_written = (SELECT max(o.schema_at) {written})"
+    )
     op.create_table(
         "checks",
         sa.Column("dataset", number, nullable=False),
