@@ -230,8 +230,8 @@ def test_bad_values_are_4xx(client: httpx.Client) -> None:
         answer = client.get(f"/hw/v1/{path}", params=parameters)
         assert 400 <= answer.status_code < 500, (path, parameters, answer.status_code)
         assert answer.json()["status"] == answer.status_code
-    assert client.get("/hw/v1/events", params={"run": "a\0b"}).json()["events"] == []
-    assert client.get("/hw/v1/search", params={"q": "a\0b", "tag": "\0"}).json() == []
+    assert client.get("/hw/v1/events", params={"run": "a\0b"}).status_code == 400
+    assert client.get("/hw/v1/search", params={"q": "a\0b", "tag": "\0"}).status_code == 400
     assert client.get("/hw/v1/changes", headers={"Last-Event-ID": "x"}).status_code == 400
     for body in (
         {},

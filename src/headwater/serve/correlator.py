@@ -11,7 +11,7 @@ from litestar import Request, get, patch
 from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
 from litestar.exceptions import ClientException, NotFoundException
-from litestar.params import QueryParameter
+from litestar.params import PathParameter, QueryParameter
 
 from headwater.errors import ConfigError, NotFound
 from headwater.facts.flows import NOW
@@ -52,6 +52,8 @@ _ALLOWED = {
 }
 _NO_RUN = "00000000-0000-0000-0000-000000000000"
 Text = Annotated[str | None, QueryParameter()]
+
+IncidentId = Annotated[str, PathParameter(description="The number of an incident.")]
 
 
 @get("/api/v1/incidents", scope="read", sync_to_thread=True)
@@ -99,7 +101,7 @@ def get_counts(state: State) -> dict[str, int]:
 
 
 @get("/api/v1/incidents/{id:str}", scope="read", sync_to_thread=True)
-def get_incident(state: State, id: str) -> dict[str, Any]:
+def get_incident(state: State, id: IncidentId) -> dict[str, Any]:
     """One incident: its test, its dataset, the run that is to blame, and the lineage around it."""
     number = number_of(id)
     with state.store.read() as reader:
@@ -108,7 +110,7 @@ def get_incident(state: State, id: str) -> dict[str, Any]:
 
 
 @patch("/api/v1/incidents/{id:str}/status", scope="admin")
-async def patch_status(request: Request[Any, Any, State], state: State, id: str) -> dict[str, Any]:
+async def patch_status(request: Request[Any, Any, State], state: State, id: IncidentId) -> dict[str, Any]:
     """Acknowledge, resolve or mute an incident."""
     number = number_of(id)
     body = await read_object(request)

@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 from litestar import Request, delete, get, patch, put
 from litestar.datastructures import State
 from litestar.exceptions import ClientException
-from litestar.params import QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
 from headwater.errors import NotFound
 from headwater.ingest import command
@@ -32,7 +32,7 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 @patch("/hw/v1/nodes", scope="admin", sync_to_thread=True)
-def patch_node(request: Request[Any, Any, State], state: State, data: Edit) -> dict[str, Any]:
+def patch_node(request: Request[Any, Any, State], state: State, data: JSONBody[Edit]) -> dict[str, Any]:
     """Say something of a dataset, job or column by hand: it outlives what later events say."""
     node, said = commands_for(state.store, data, by=who(request))
     for each in said:
@@ -51,7 +51,7 @@ async def get_aliases(state: State) -> list[dict[str, str]]:
 
 @put("/hw/v1/aliases", scope="admin", status_code=200, operation_id="PutAlias")
 async def put_alias(
-    request: Request[Any, Any, State], state: State, data: Rule, dry_run: DryRun = False
+    request: Request[Any, Any, State], state: State, data: JSONBody[Rule], dry_run: DryRun = False
 ) -> dict[str, Any]:
     """Set a rule; it holds for what is stored as well. Tells which datasets become one."""
     return await run_sync(_set, state.store, _given(data), True, dry_run, who(request))

@@ -71,7 +71,7 @@ async def get_ping() -> str:
 
 @get("/health", scope="public", sync_to_thread=True)
 def get_health(state: State) -> Response[dict[str, Any]]:
-    """The process lives, for how long, and whether what it needs answers; 503 where the store does not."""
+    """How long the process lives, and whether what it needs answers; 503 where the store does not."""
     begun = time.monotonic()
     check: dict[str, Any] = {"status": "healthy"}
     try:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from litestar import Request, get, patch, post
 from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
-from litestar.params import QueryParameter
+from litestar.params import PathParameter, QueryParameter
 
 from headwater.errors import ConfigError
 from headwater.facts.commands import SetAlias, SetIncident, Watch
@@ -26,6 +26,8 @@ from headwater.serve.deciding import (
     who,
     words_of,
 )
+
+IncidentId = Annotated[str, PathParameter(description="The number of an incident.")]
 
 
 @get("/hw/v1/incidents", scope="read", sync_to_thread=True)
@@ -54,13 +56,13 @@ def get_counted(state: State) -> dict[str, int]:
 
 
 @get("/hw/v1/incidents/{id:str}", scope="read", sync_to_thread=True)
-def get_one(state: State, id: str) -> dict[str, Any]:
+def get_one(state: State, id: IncidentId) -> dict[str, Any]:
     """One incident: who is to blame, who is suspect, what is hit, what was decided."""
     return show_incident(state.store, number_of(id))
 
 
 @patch("/hw/v1/incidents/{id:str}", scope="admin")
-async def patch_one(request: Request[Any, Any, State], state: State, id: str) -> dict[str, Any]:
+async def patch_one(request: Request[Any, Any, State], state: State, id: IncidentId) -> dict[str, Any]:
     """Decide on it: `{"status": "acknowledged|resolved|muted|open", "reason", "note", "days"}`."""
     number, body = number_of(id), await read_object(request)
     if body.get("status") not in SetIncident.STATUSES:
@@ -71,7 +73,7 @@ async def patch_one(request: Request[Any, Any, State], state: State, id: str) ->
 
 
 @post("/hw/v1/incidents/{id:str}/notes", scope="admin", status_code=201)
-async def post_note(request: Request[Any, Any, State], state: State, id: str) -> dict[str, Any]:
+async def post_note(request: Request[Any, Any, State], state: State, id: IncidentId) -> dict[str, Any]:
     """Leave a note: `{"note": "…"}`."""
     number, body = number_of(id), await read_object(request)
     words = words_of(body, "note")

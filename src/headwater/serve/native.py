@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from litestar import get
 from litestar.datastructures import State
-from litestar.params import QueryParameter
+from litestar.params import PathParameter, QueryParameter
 
 from headwater.query.diff import diff
 from headwater.query.impact import impact
@@ -126,7 +126,7 @@ def get_runs(
 @get("/hw/v1/runs/{run_id:str}/graph", sync_to_thread=True, scope="read")
 def get_run_graph(
     state: State,
-    run_id: str,
+    run_id: Annotated[str, PathParameter(description="The id of a run.")],
     direction: Way = "both",
     depth: Annotated[int, QueryParameter(description="How many runs away.", ge=0, le=100)] = 20,
     limit: Annotated[int, QueryParameter(description="How many runs in all.", ge=1, le=10_000)] = 1_000,

@@ -49,7 +49,7 @@ class SqlStore:
     """
 
     _faults: tuple[type[Exception], ...] = (exc.SQLAlchemyError,)
-    _look_at_room_every = 0.5
+    _look_at_room_every = 0.0  # seconds; to ask for a disk's free space costs less than any write
 
     def __init__(self, url: str, writer: Engine, reader: Engine, *, shared: bool = False) -> None:
         self.url = scrub(url)
