@@ -69,6 +69,13 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "telling",
         "runs",
     ),
+    "capture.dlt": (
+        "leaves places facets packages models",
+        "extracted normalised reading",
+        "columns recording",
+        "outputs",
+        "events",
+    ),
     "transport.spool": (
         "identity breaker",
         "segment",
@@ -96,6 +103,7 @@ HEAVY = (
     "pyarrow",
     "numpy",
     "sqlglot",
+    "dlt",
     "litestar",
     "sqlalchemy",
     "alembic",

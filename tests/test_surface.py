@@ -39,6 +39,8 @@ COMMANDS = {
     "headwater pipeline compact": "--sink --master --conf --json",
     "headwater pipeline export": "--sink --to --table --format --master --conf --json",
     "headwater pipeline status": "--sink --master --conf --json",
+    "headwater dlt": "",
+    "headwater dlt explain": "PIPELINE --pipelines-dir --naming --json",
     "headwater airflow": "--version",
     "headwater airflow check": "--transport --json",
     "headwater store": "",

@@ -22,6 +22,7 @@ COMMANDS = (
     "graph",
     "spool",
     "pipeline",
+    "dlt",
     "airflow",
     "store",
     "aliases",

@@ -62,6 +62,10 @@ ROOMS: Mapping[str, Room] = {
         "Options of the transport that `transport` names; its `url` is the setting `transport`.",
         table="headwater.transport:TRANSPORTS",
     ),
+    "dlt": Room(
+        "How pipelines of dlt are captured, see docs/dlt.md.",
+        "headwater.dlt:Capturing",
+    ),
     "spool": Room(
         "How events wait for delivery, see docs/delivery.md; its `dir` is the setting `spool`.",
         "headwater.transport.spool:SpoolTransport",

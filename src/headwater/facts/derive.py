@@ -157,7 +157,7 @@ def _dataset(rows: list[Row], event: Event, seen: Seen, each: Dataset) -> tuple[
     if "symlinks" in told:
         for link in objects(facet_of(*told["symlinks"]).get("identifiers")):
             alias = identity(link)
-            if alias is not None and alias != dataset:
+            if alias is not None and alias != dataset and link.get("type") != "FORMER":
                 rows.append(("symlinks", (dataset, alias, text(link.get("type")) or ""), seen))
     for name, field, column in _DATASET_COLUMNS:
         if name in told:

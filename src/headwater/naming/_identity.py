@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-SymlinkType = Literal["TABLE", "LOCATION"]
+SymlinkType = Literal["TABLE", "LOCATION", "FORMER"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -25,7 +25,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Symlink:
-    """Another identity of the same dataset: its catalog name (TABLE) or where else it is reached (LOCATION)."""
+    """Another identity of the same dataset: its catalog name (TABLE), where else it is reached (LOCATION).
+
+    FORMER is the name by which another tool knows it. Such a name need not be its alone, so it makes no two one.
+    """
 
     namespace: str
     name: str

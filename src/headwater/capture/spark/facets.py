@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
+from headwater.capture._facets import schema_url
 from headwater.capture.spark.deps import DIRECT, KINDS, NONE, OPEN, Deps, union
 from headwater.capture.spark.names import Named
 from headwater.capture.spark.relation import Schema, refs
 from headwater.capture.spark.settings import SparkSettings, Tag
 from headwater.capture.spark.writes import Output
 from headwater.event import PRODUCER as HOUSE
-from headwater.event import SPEC
 from headwater.naming import Identity, scrub, scrub_mapping
 
 PRODUCER = f"{HOUSE}/spark"
@@ -24,39 +24,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LONGEST_SQL = 200_000
 _LONGEST_ERROR = 50_000
 _MOST_NODES = 1_000
-_SCHEMAS = {
-    "schema": "1-2-0/SchemaDatasetFacet.json",
-    "dataSource": "1-0-1/DatasourceDatasetFacet.json",
-    "symlinks": "1-0-1/SymlinksDatasetFacet.json",
-    "datasetType": "1-0-1/DatasetTypeDatasetFacet.json",
-    "version": "1-0-1/DatasetVersionDatasetFacet.json",
-    "catalog": "1-1-0/CatalogDatasetFacet.json",
-    "storage": "1-0-1/StorageDatasetFacet.json",
-    "columnLineage": "1-2-0/ColumnLineageDatasetFacet.json",
-    "lifecycleStateChange": "1-0-1/LifecycleStateChangeDatasetFacet.json",
-    "outputStatistics": "1-0-2/OutputStatisticsOutputDatasetFacet.json",
-    "inputStatistics": "1-0-0/InputStatisticsInputDatasetFacet.json",
-    "parent": "1-1-0/ParentRunFacet.json",
-    "errorMessage": "1-0-1/ErrorMessageRunFacet.json",
-    "processing_engine": "1-1-1/ProcessingEngineRunFacet.json",
-    "jobType": "2-0-4/JobTypeJobFacet.json",
-    "sql": "1-1-0/SQLJobFacet.json",
-    "sourceCodeLocation": "1-1-0/SourceCodeLocationJobFacet.json",
-    "environmentVariables": "1-0-0/EnvironmentVariablesRunFacet.json",
-    "tags of Job": "1-0-0/TagsJobFacet.json",
-    "tags of Run": "1-0-0/TagsRunFacet.json",
-    "ownership": "1-0-1/OwnershipJobFacet.json",
-}
 
 
 def facet(name: str, /, **fields: Any) -> dict[str, Any]:
     """A facet with the two fields every facet has."""
-    schema = (
-        f"https://openlineage.io/spec/facets/{_SCHEMAS[name]}"
-        if name in _SCHEMAS
-        else f"{SPEC}#/$defs/BaseFacet"
-    )
-    return {"_producer": PRODUCER, "_schemaURL": schema, **fields}
+    return {"_producer": PRODUCER, "_schemaURL": schema_url(name), **fields}
 
 
 def stamp(ms: int) -> str:

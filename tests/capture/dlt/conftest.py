@@ -1,0 +1,96 @@
+"""A dlt of its own for each test: folders of its own, no telemetry, and the events that were told."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dlt", reason="needs dlt; get it with: pip install 'headwater[dlt]'")
+
+import dlt
+from telling import Told
+
+import headwater.dlt
+
+
+@pytest.fixture(autouse=True)
+def _own_dlt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    for name, value in {
+        "DLT_DATA_DIR": str(tmp_path / "dlt"),
+        "RUNTIME__DLTHUB_TELEMETRY": "false",
+        "RUNTIME__LOG_LEVEL": "CRITICAL",
+        "EXTRACT__WORKERS": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    yield
+    headwater.dlt.uninstall()
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    """Capture from here on."""
+    file = tmp_path / "events.jsonl"
+    headwater.dlt.install(transport=f"file://{file}")
+    return Told(file)
+
+
+@pytest.fixture
+def duck(tmp_path: Path) -> Any:
+    """`duck("name")`: a pipeline into a DuckDB file of its own."""
+
+    def made(name: str = "shop", dataset: str = "raw", **options: Any) -> Any:
+        file = tmp_path / f"{options.pop('file', name)}.duckdb"
+        return dlt.pipeline(
+            name,
+            destination=dlt.destinations.duckdb(str(file)),
+            dataset_name=dataset,
+            pipelines_dir=str(tmp_path / "pipelines"),
+            **options,
+        )
+
+    return made
+
+
+class Sink(HTTPServer):
+    """A server that takes events, and remembers them and who sent them."""
+
+    events: list[Any]
+    keys: set[str]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class _Taking(BaseHTTPRequestHandler):
+    server: Sink
+
+    def do_POST(self) -> None:
+        said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.events += said if isinstance(said, list) else [said]
+        self.server.keys.add(self.headers.get("Authorization", ""))
+        self.send_response(201)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def sink() -> Iterator[Sink]:
+    server = Sink(("127.0.0.1", 0), _Taking)
+    server.events, server.keys = [], set()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
