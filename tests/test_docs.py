@@ -103,7 +103,12 @@ def run(command: list[str], folder: Path) -> str:
     running = subprocess.Popen(
         command,
         cwd=folder,
-        env={**os.environ, "PATH": path},
+        env={
+            **os.environ,
+            "PATH": path,
+            "DLT_DATA_DIR": str(folder / "dlt"),
+            "RUNTIME__DLTHUB_TELEMETRY": "false",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -1,7 +1,8 @@
 """Which column a field became, by an oracle that knows nothing of us: values put in, and found again in the destination.
 
 Every value of a generated item is unique and stands at one path. After a real run the destination is searched for it; the
-lineage must name exactly the pairs that were found, whatever the shape, the naming convention and the limit of nesting.
+lineage must name exactly the pairs that were found, whatever the shape, the naming convention and the limit of nesting. Only
+where two fields fall on one column may it name one more: which of them an item loads hangs on the item.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import dlt
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from dlt.pipeline.exceptions import PipelineStepFailed
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from telling import Told, pairs
 
@@ -127,6 +129,7 @@ def loaded(
 @settings(
     max_examples=max(3, int(60 * SCALE)),
     deadline=None,
+    derandomize=True,  # a run of dlt takes seconds: the same shapes each time, more of them at scale 1
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(shape=items, naming=st.sampled_from(NAMINGS), nesting=st.sampled_from((None, 0, 1, 2, 3)))
@@ -134,8 +137,19 @@ def test_the_lineage_names_exactly_what_is_found_again(
     shape: list[Any], naming: str, nesting: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = itertools.count()
-    there, told = loaded([filled(each, numbers) for each in shape], naming, nesting, monkeypatch)
-    assert told == there
+    try:
+        there, told = loaded([filled(each, numbers) for each in shape], naming, nesting, monkeypatch)
+    except PipelineStepFailed:  # names that dlt itself cannot load: a dot in a table's name, say
+        assume(False)
+        return
+    assert told >= there
+    made_of: dict[tuple[str, str], set[str]] = {}
+    for table, column, field in told:
+        made_of.setdefault((table, column), set()).add(field)
+    # of two fields that fall on one column, an item that has both loads one: each is told as a source
+    alone = {key for key, fields in made_of.items() if len(fields) == 1}
+    assert {each for each in told if each[:2] in alone} == {each for each in there if each[:2] in alone}
+    assert {each[:2] for each in told} == {each[:2] for each in there}
 
 
 @pytest.mark.parametrize("form", ["arrow", "pandas"])
