@@ -63,7 +63,10 @@ class _Handler(BaseHTTPRequestHandler):
     told: Server
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        length = int(self.headers["Content-Length"])
+        if len(body := self.rfile.read(length)) < length:
+            self.close_connection = True
+            return  # the client was killed while it sent: a server takes no half of a request
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
         answer = self.told.answer(Request(self.path, dict(self.headers), body, self.client_address[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,18 +16,26 @@ Ids = Mapping[Type, Mapping[str, int]]
 """For each kind of reference: identity -> its number."""
 Encode = Callable[[Mapping[tuple[Any, ...], Mapping[str, Any]], Ids], list[tuple[Any, ...]]]
 
-_compress = zstandard.ZstdCompressor(level=1).compress
-_decompress = zstandard.ZstdDecompressor().decompress
+
+class _Zstd(threading.local):
+    """One of each for a thread: two threads at work in one of them crash the process."""
+
+    def __init__(self) -> None:
+        self.compress = zstandard.ZstdCompressor(level=1).compress
+        self.decompress = zstandard.ZstdDecompressor().decompress
+
+
+_zstd = _Zstd()
 
 
 def pack(body: bytes) -> bytes:
     """A body as the store keeps it."""
-    return _compress(body)
+    return _zstd.compress(body)
 
 
 def unpack(body: bytes) -> bytes:
     """A body as it was."""
-    return _decompress(body)
+    return _zstd.decompress(body)
 
 
 def _statement(table: Table) -> Bulk:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from headwater.store._lite import LiteStore, told
 from headwater.store._migrate import HEAD, migrate, revision
 from headwater.store._space import Thresholds
 
+_SECONDS = 30  # to wait for another writer
 _SYNCHRONOUS = {"full", "normal", "off"}
 
 
@@ -81,7 +83,7 @@ def _engine(path: Path, begin: str, synchronous: str, cache_mb: int, *, read_onl
         pool_size=1 if begin == "IMMEDIATE" else 8,
         max_overflow=0 if begin == "IMMEDIATE" else 32,
         connect_args={
-            "timeout": 30,
+            "timeout": _SECONDS,
             "check_same_thread": False,
             "isolation_level": None,
             "cached_statements": 256,
@@ -90,8 +92,8 @@ def _engine(path: Path, begin: str, synchronous: str, cache_mb: int, *, read_onl
 
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _: Any) -> None:
+        _log_ahead(connection)
         for pragma in (
-            "journal_mode = WAL",
             f"synchronous = {synchronous}",
             f"cache_size = -{cache_mb * 1024}",
             "temp_store = memory",
@@ -105,3 +107,18 @@ def _engine(path: Path, begin: str, synchronous: str, cache_mb: int, *, read_onl
         connection.exec_driver_sql(f"BEGIN {begin}")
 
     return engine
+
+
+def _log_ahead(connection: Any) -> None:
+    """Write ahead, so that readers never wait. A new file is changed to it once, and of several who open it at once
+    SQLite turns all but one away without waiting, whatever `timeout` says: they come again.
+    """
+    until = time.monotonic() + _SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as fault:
+            if "locked" not in str(fault) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
