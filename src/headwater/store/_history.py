@@ -226,11 +226,15 @@ class History:
     def writes(self, datasets: Collection[int], limit: int, offset: int) -> tuple[list[Write], int]:
         """The versions of one dataset (all of its names), the newest first; and how many there are."""
         asked = listed(datasets)
-        total = sum(
-            next(self.rows(f"SELECT count(*) FROM {table} WHERE dataset IN {_IDS}", asked))[0]
-            for table in ("outputs", "described")
-        )
-        found = self.rows(f"{_WRITES} ORDER BY 2 DESC, 4 DESC LIMIT ? OFFSET ?", asked, asked, limit, offset)
+        if len(datasets) > 1:
+            total = next(self.rows(f"SELECT count(*) FROM ({_WRITES_ONCE}) AS w", asked, asked))[0]
+        else:
+            total = sum(
+                next(self.rows(f"SELECT count(*) FROM {table} WHERE dataset IN {_IDS}", asked))[0]
+                for table in ("outputs", "described")
+            )
+        select = _WRITES_ONCE if len(datasets) > 1 else _WRITES
+        found = self.rows(f"{select} ORDER BY 2 DESC, 4 DESC LIMIT ? OFFSET ?", asked, asked, limit, offset)
         return [Write(*row)._replace(run_id=row[3] or None) for row in found], total
 
     def current(self, leader: dict[int, int]) -> dict[int, Write]:
@@ -244,7 +248,7 @@ class History:
             for row in self.rows(sql, listed(names)):
                 write = Write(*row)
                 have = best.get(leader[write.dataset])
-                if have is None or (write.at, write.run_id or "") > (have.at, have.run_id or ""):
+                if have is None or _rank(write) > _rank(have):
                     best[leader[write.dataset]] = write
 
         choose(_CURRENT.format(also=f"AND x.state = '{COMPLETE}'"), leader)
@@ -264,7 +268,7 @@ class History:
             for reader, dataset, *rest in self.rows(sql, asked):
                 write = Write(*rest)
                 have = found.get((reader, dataset))
-                if have is None or (write.at, write.run_id or "") > (have.at, have.run_id or ""):
+                if have is None or _rank(write) > _rank(have):
                     found[reader, dataset] = write
         return found
 
@@ -320,6 +324,16 @@ _WRITES = (
     " UNION ALL SELECT d.dataset, d.at, NULL, '', d.\"schema\", NULL, d.at FROM described AS d"
     f" WHERE d.dataset IN {_IDS}"
 )
+# A run that wrote one dataset under several names made one version of it. Which name's row stands for it is decided by
+# what the rows say, not by their numbers: those depend on the order of arrival.
+_WRITES_ONCE = (
+    'SELECT dataset, first_seen, run, run_id, "schema", lifecycle, until FROM ('
+    'SELECT dataset, first_seen, run, run_id, "schema", lifecycle,'
+    " max(last_seen) OVER (PARTITION BY run_id, CASE WHEN run IS NULL THEN first_seen END) AS until,"
+    " row_number() OVER (PARTITION BY run_id, CASE WHEN run IS NULL THEN first_seen END"
+    ' ORDER BY first_seen, "schema" IS NULL, "schema", lifecycle IS NULL, lifecycle) AS place'
+    f" FROM ({_WRITES}) AS w) AS v WHERE place = 1"
+)
 _CURRENT = (
     'SELECT o.dataset, o.first_seen, o.run, r.run_id, o."schema", o.lifecycle, o.last_seen FROM datasets AS d'
     " JOIN outputs AS o ON o.dataset = d.id AND o.run = (SELECT y.run FROM outputs AS y"
@@ -353,6 +367,11 @@ _READ_TOLD = (
     " (SELECT max(x.at) FROM described AS x WHERE x.dataset = i.dataset AND x.at <= i.first_seen)"
     f" WHERE i.run IN {_IDS}"
 )
+
+
+def _rank(write: Write) -> tuple[int, str, bytes, str]:
+    """The newest is greatest; of one run's rows for one dataset, what they say decides."""
+    return write.at, write.run_id or "", bytes(write.schema or b""), write.lifecycle or ""
 
 
 def _row(row: Any) -> Row:

@@ -11,7 +11,7 @@ from headwater.errors import NotFound
 from headwater.facts import ref
 from headwater.query.marquez._words import dataset_type, dataset_version_uuid, schema_uuid
 from headwater.query.marquez.nodes import find_dataset, require_namespace
-from headwater.query.marquez.runs import raw, run_models
+from headwater.query.marquez.runs import by_name, raw, run_models
 from headwater.query.nodes import iso
 from headwater.store import Store
 
@@ -267,13 +267,17 @@ def _versions(reader: Reader, number: int, writes: list[Write]) -> list[dict[str
     models = run_models(reader, list(runs.values())).models
     facets: dict[int, Facets] = history.facets_until(heads, {write.until for write in writes})
     written = history.io_facets(runs)
+    names = sorted(heads, key=by_name(heads, reader.catalogue().nodes("dataset", heads)))
     latest = history.schemas(heads).get(number)
     schemas = {write: _schema(write, latest) for write in writes}
     bodies = history.contents({digest for digest in schemas.values() if digest is not None})
     found = []
     for write in writes:
         told, digest = facets.get(write.until, {}), schemas[write]
-        own = {} if write.run is None else written.get((write.run, "out", write.dataset), {})
+        own: Facets = {}
+        if write.run is not None:
+            for spoken in names:
+                own |= written.get((write.run, "out", spoken), {})
         body = bodies.get(digest) if digest is not None else None
         found.append(
             {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +54,12 @@ def run_models(
     reading = {each.run for each in io["in"] if not brief or (each.run, "in", each.dataset) in io_facets}
     reads = history.read_versions(reading) if reading else {}
     args = catalogue.said("run", [row["run_id"] for row in rows])
-    sides: dict[int, dict[str, list[dict[str, Any]]]] = {}
+    sides: dict[tuple[int, str], dict[tuple[str, str, str], dict[str, msgspec.Raw]]] = {}
     names: dict[int, tuple[list[str], list[str]]] = {}
     run_ids = {row["id"]: row["run_id"] for row in rows}
+    order = by_name(leaders, named)
     for position, direction in enumerate(("in", "out")):
-        for each in io[direction]:
+        for each in sorted(io[direction], key=lambda each: order(each.dataset)):
             head, spoken = named[leaders[each.dataset]], named[each.dataset]
             names.setdefault(each.run, ([], []))[position].append(ref(spoken["namespace"], spoken["name"]))
             own = io_facets.get((each.run, direction, each.dataset), {})
@@ -70,9 +71,9 @@ def run_models(
                 write = reads.get((each.run, each.dataset))
                 at = None if write is None else write.at
                 version = dataset_version_uuid(head["namespace"], head["name"], write and write.run_id, at)
-            identity = {"namespace": head["namespace"], "name": head["name"], "version": version}
-            found = sides.setdefault(each.run, {"in": [], "out": []})[direction]
-            found.append({"datasetVersionId": identity, "facets": raw(own)})
+            # Under several names it is one dataset: what is told under its own name comes last, and wins.
+            found = sides.setdefault((each.run, direction), {})
+            found.setdefault((head["namespace"], head["name"], version), {}).update(raw(own))
     out = Runs()
     for row in rows:
         number = row["id"]
@@ -82,22 +83,33 @@ def run_models(
             out.versions[number] = bytes(row["io"])
         elif shown in _ENDED or number in names:
             out.versions[number] = version_of(*names.get(number, ((), ())))
-        versions = sides.get(number, {"in": [], "out": []})
         out.models[number] = {
             **_times(row, shown),
             "args": _args(told, args.get(row["run_id"], {})),
             "jobVersion": _job_version(jobs.get(row["job"]), out.versions.get(number)),
-            "inputDatasetVersions": _sorted(versions["in"]),
-            "outputDatasetVersions": _sorted(versions["out"]),
+            "inputDatasetVersions": _versions(sides.get((number, "in"), {})),
+            "outputDatasetVersions": _versions(sides.get((number, "out"), {})),
             "facets": raw(told),
         }
     return out
 
 
-def _sorted(versions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(
-        versions, key=lambda each: (each["datasetVersionId"]["namespace"], each["datasetVersionId"]["name"])
-    )
+def by_name(
+    leaders: Mapping[int, int], named: Mapping[int, Mapping[str, Any]]
+) -> Callable[[int], tuple[bool, str, str]]:
+    """The order in which datasets are told under several names: by name, the one that stands for all of them last."""
+
+    def key(dataset: int) -> tuple[bool, str, str]:
+        return dataset == leaders[dataset], named[dataset]["namespace"], named[dataset]["name"]
+
+    return key
+
+
+def _versions(found: Mapping[tuple[str, str, str], dict[str, msgspec.Raw]]) -> list[dict[str, Any]]:
+    return [
+        {"datasetVersionId": {"namespace": namespace, "name": name, "version": version}, "facets": facets}
+        for (namespace, name, version), facets in sorted(found.items(), key=lambda each: each[0])
+    ]
 
 
 def _state(row: Mapping[str, Any]) -> str:
