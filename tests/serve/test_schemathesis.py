@@ -18,6 +18,8 @@ from headwater.store import open_store
 from serving import Server, serving
 
 REQUESTS = 20_000
+ENDLESS = "/hw/v1/changes"
+"""Answers here do not end: they are listened to for a moment."""
 
 
 @pytest.fixture
@@ -32,6 +34,8 @@ def server(store_url: str) -> Iterator[Server]:
 
 def weight(operation: Any) -> int:
     """How many of the requests an operation gets: an array of events takes a hundred times as long to make up as a question."""
+    if operation.path == ENDLESS:
+        return 1
     bodies = [body.definition.get("schema", {}) for body in operation.body]
     return 1 if any("items" in body for body in bodies) else 3 if bodies else 40
 
@@ -59,7 +63,7 @@ def test_no_request_is_a_fault_of_the_server(server: Server, repeats: Callable[[
     assert not faults, "\n".join(faults[:5])
     assert {200, 400} <= set(statuses)
     assert set(made) == {operation.label for operation in operations}
-    assert session.get(f"{server.url}/ready", timeout=60).json() == {"status": "ready"}
+    assert session.get(f"{server.url}/ready", timeout=60).json()["status"] == "ready"
 
 
 def _attempt(
@@ -87,7 +91,7 @@ def _attempt(
     )
     @given(case=strategy)
     def attempt(case: Any) -> None:
-        answer = case.call(session=session, timeout=60)
+        answer = case.call(session=session, timeout=0.3 if operation.path == ENDLESS else 60)
         made[operation.label] += 1
         statuses[answer.status_code] += 1
         if answer.status_code >= 500:

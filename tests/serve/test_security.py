@@ -54,6 +54,8 @@ def routes() -> list[tuple[str, str, str]]:
             path = re.sub(r"\{[^}]*uuid[^}]*\}", RUN, route.path)
             path = re.sub(r"\{[^}]*:int\}", "1", path)
             path = re.sub(r"\{[^}]*\}", "x", path)
+            if route.path == "/hw/v1/changes":
+                path += "?after=x"  # refused once past the door: an answer that is allowed does not end
             for method in sorted(getattr(handler, "http_methods", None) or {"GET"}):
                 found.append((str(method), path, scope_of(handler)))
     store.close()
@@ -160,7 +162,7 @@ def test_a_read_only_server_has_no_way_to_write(method: str, path: str, scope: s
         answer = client.request(
             method, path, json={"eventTime": "2026-01-01T00:00:00Z", "job": {"namespace": "a", "name": "b"}}
         )
-        assert answer.status_code in (403, 404, 405)
+        assert scope == "read" or answer.status_code in (403, 404, 405)  # a question may be POSTed
         assert store.dump() == before
         assert store.counts()["log"] == store.counts()["rejects"] == 0
         assert client.get("/ready").status_code == 200
@@ -351,6 +353,8 @@ def test_what_is_asked_is_data_and_nothing_else(guarded: Any, text: str) -> None
             continue
         for name in ("node", "q", "at", "since", "namespace", "type", "limit", "by", "depth", "rejects"):
             given = {"node": "gold/revenue_by_day", "q": "a", name: text}
+            if "?" in path:
+                given["after"] = "x"  # what is given here takes the place of what stands in the path
             answer = client.get(path, params=given, headers=headers)
             assert answer.status_code < 500, (path, name, answer.text)
             assert "api_keys" not in answer.text or "api_keys" in text
@@ -676,9 +680,11 @@ def test_secrets_are_nowhere_in_what_the_process_writes(tmp_path: Path, store_ur
     assert key not in lines
     for answer in answers:
         assert key not in answer.text
-        assert SENTINEL not in answer.text.replace(f"{SENTINEL}-body", ""), (
-            answer.text
-        )  # broken JSON is told to its sender
+        told_back = (
+            f"{SENTINEL}-body",
+            f"/nowhere/{SENTINEL}-path",
+        )  # its sender hears what was wrong, and where
+        assert SENTINEL not in re.sub("|".join(told_back), "", answer.text), answer.text
     for written in (lines, *(answer.text for answer in answers)):
         assert ":hidden@" not in written  # the password in the url of the Postgres store
     store = open_store(store_url)

@@ -19,37 +19,21 @@ def run_upstream(store: Store, run_id: str, depth: int) -> dict[str, Any]:
         first = find_run(reader, run_id)
         rows = {first["id"]: first}
         order, frontier = [first["id"]], [first["id"]]
-        inputs: dict[int, list[dict[str, Any]]] = {}
+        inputs: dict[int, dict[tuple[str, str, str], str | None]] = {}
         for hop in range(min(depth, MAX_DEPTH) + 1):
             reads = history.read_versions(frontier)
             io = history.io(frontier)["in"]
             leaders = catalogue.leaders({each.dataset for each in io})
             named = catalogue.nodes("dataset", set(leaders.values()))
-            found: dict[int, None] = {}
-            for each in sorted(
-                io,
-                key=lambda one: (
-                    named[leaders[one.dataset]]["namespace"],
-                    named[leaders[one.dataset]]["name"],
-                ),
-            ):
+            found: set[int] = set()
+            for each in io:
                 head, write = named[leaders[each.dataset]], reads.get((each.run, each.dataset))
-                version = dataset_version_uuid(
-                    head["namespace"],
-                    head["name"],
-                    write and write.run_id,
-                    None if write is None else write.at,
-                )
-                inputs.setdefault(each.run, []).append(
-                    {
-                        "namespace": head["namespace"],
-                        "name": head["name"],
-                        "version": version,
-                        "producedByRunId": write and write.run_id,
-                    }
-                )
+                name, maker = (head["namespace"], head["name"]), write and write.run_id
+                version = dataset_version_uuid(*name, maker, None if write is None else write.at)
+                key = (*name, version)  # a dataset that was read under several names is one
+                inputs.setdefault(each.run, {})[key] = maker
                 if write is not None and write.run is not None and write.run not in rows:
-                    found[write.run] = None
+                    found.add(write.run)
             if not found or hop == depth or len(rows) > _MOST:
                 break
             nearer = history.runs(found)
@@ -75,7 +59,10 @@ def run_upstream(store: Store, run_id: str, depth: int) -> dict[str, Any]:
                     "end": model["endedAt"],
                     "status": model["state"],
                 },
-                "inputs": inputs.get(number, []),
+                "inputs": [
+                    {"namespace": namespace, "name": name, "version": version, "producedByRunId": maker}
+                    for (namespace, name, version), maker in sorted(inputs.get(number, {}).items())
+                ],
             }
         )
     return {"runs": runs}
