@@ -36,7 +36,7 @@ sys.path.append(str(ROOT / "tests"))
 from headwater.ingest import ingest_all  # noqa: E402
 from headwater.store import open_store  # noqa: E402
 from sending import Asking, cpu_of, ingest_requests, memory_of, send, serving, tree_of  # noqa: E402
-from services import postgres, postgres_bin  # noqa: E402
+from services import PostgresServer, postgres_bin  # noqa: E402
 from stream import FACETS, PRODUCER, START, Shape, events, run_id  # noqa: E402
 
 MARQUEZ = {(2, 1): (37.6, 24.5), (2, 4): (61.0, 28.0), (13, 1): (11.0, 76.0), (13, 4): (14.7, 98.0)}
@@ -63,16 +63,24 @@ def place(kind: str, folder: Path) -> Iterator[Place]:
                 f"sqlite:///{file}", list, lambda: sum(each.stat().st_size for each in file.parent.iterdir())
             )
         return
+    with tempfile.TemporaryDirectory(prefix="hwpg") as own:  # short, for the socket
+        server = PostgresServer(Path(own), durable=True)
+        with server.running():
+            yield from _database(server)
+
+
+def _database(server: PostgresServer) -> Iterator[Place]:
     import psycopg
 
-    with postgres(durable=True) as server, psycopg.connect(server.url, autocommit=True) as admin:
+    url = f"postgresql://postgres@127.0.0.1:{server.port}"
+    with psycopg.connect(f"{url}/postgres", autocommit=True) as admin:
         admin.execute("CREATE DATABASE bench")
 
         def size() -> int:
             admin.execute("CHECKPOINT")
             return int(admin.execute("SELECT pg_database_size('bench')").fetchone()[0])  # type: ignore[index]
 
-        yield Place(server.url.rsplit("/", 1)[0] + "/bench", lambda: tree_of(server.pid), size)
+        yield Place(f"{url}/bench", lambda: tree_of(server.pid), size)
 
 
 # --- taking
@@ -177,7 +185,15 @@ def rentgen_python() -> str | None:
         if newest is None or not Path(uv).exists():
             say(f"data-rentgen is skipped: it needs Python 3.12 or newer and uv (found {newest}, {uv})")
             return None
-        subprocess.run([uv, "venv", "--quiet", "--no-project", "--python", newest, str(home)], check=True)
+        made = subprocess.run(
+            [uv, "venv", "--quiet", "--no-project", "--python", newest, str(home)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode:
+            say(f"data-rentgen is skipped: {made.stderr.strip()[-300:]}")
+            return None
         done = subprocess.run(
             [uv, "pip", "install", "--quiet", RENTGEN],
             env={**os.environ, "VIRTUAL_ENV": str(home)},

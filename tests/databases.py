@@ -14,6 +14,7 @@ import psycopg
 
 import services
 from headwater.store import open_store
+from headwater.store._search import Index
 
 _TEMPLATE = "headwater_template"
 
@@ -74,3 +75,4 @@ def empty(store: object) -> None:
         connection.exec_driver_sql(f"TRUNCATE {names} RESTART IDENTITY")
         connection.exec_driver_sql("DELETE FROM meta WHERE key <> 'partitions'")
     store._generation = None  # type: ignore[attr-defined]
+    store._index = Index()  # type: ignore[attr-defined]

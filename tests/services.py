@@ -150,9 +150,10 @@ def postgres_bin() -> Path | None:
 class PostgresServer:
     """A Postgres of its own, that can be killed and started again; user and database are `postgres`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, durable: bool = False) -> None:
         programs = postgres_bin()
         assert programs is not None
+        self._fsync = "on" if durable else "off"
         self._programs, self._folder, self.port = programs, folder, free_port()
         root = os.geteuid() == 0
         if root:  # it refuses to run as root
@@ -177,7 +178,7 @@ class PostgresServer:
     def running(self) -> Iterator[None]:
         """Ready, until it is no longer wanted."""
         command = [str(self._programs / "postgres"), "-D", f"{self._folder}/data", "-p", str(self.port)]
-        command += ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1"]
+        command += ["-c", f"fsync={self._fsync}", "-c", "listen_addresses=127.0.0.1"]
         command += ["-c", f"unix_socket_directories={self._folder}"]
         ready = [str(self._programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         with process(
@@ -186,6 +187,12 @@ class PostgresServer:
             lambda: subprocess.run(ready, check=False).returncode == 0,
         ) as self._process:
             yield
+
+    @property
+    def pid(self) -> int:
+        """Its first process."""
+        assert self._process is not None
+        return self._process.pid
 
     def kill(self) -> None:
         """As a crash would: no goodbye, of none of its processes."""

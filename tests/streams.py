@@ -85,6 +85,9 @@ dataset_facets = _maybe(
     lifecycleStateChange=st.sampled_from(("OVERWRITE", "DROP")).map(lambda s: facet(lifecycleStateChange=s)),
     dataSource=small.map(lambda v: facet(name=f"source {v}")),
     tags=small.map(lambda v: facet(tags=[{"key": "pii", "value": str(v)}])),
+    dataQualityAssertions=assertions,
+    documentation=small.map(lambda v: facet(description=f"about {v}")),
+    ownership=small.map(lambda v: facet(owners=[{"name": f"team {v}", "type": "OWNER"}])),
     custom=st.builds(lambda a, b: facet(a=a, b=b), small, st.text(max_size=3)),
 )
 inputs = st.builds(
@@ -126,6 +129,9 @@ runs = st.builds(
         parent=parents,
         errorMessage=small.map(lambda v: facet(message=f"broken {v}")),
         nominalTime=seconds.map(lambda s: facet(nominalStartTime=at(s))),
+        test=st.sampled_from(("pass", "fail", "skip")).map(
+            lambda s: facet(tests=[{"name": "no_orphans", "status": s, "severity": "warn"}])
+        ),
     ),
 )
 run_events = st.builds(

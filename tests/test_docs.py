@@ -67,9 +67,8 @@ def test_everything_has_its_heading(file: str, names: list[str]) -> None:
 def test_every_endpoint_is_told() -> None:
     from headwater.serve.app import READS, WRITES
 
-    missing = {
-        path for handler in [*READS, *WRITES] for path in handler.paths if f"{path}`" not in page("http.md")
-    }
+    paths = {re.sub(r":\w+}", "}", path) for handler in [*READS, *WRITES] for path in handler.paths}
+    missing = {path for path in paths if f"{path}`" not in page("http.md")}
     assert not missing
 
 
@@ -165,11 +164,13 @@ def test_python_in_the_docs_runs(name: str, code: str, tmp_path: Path) -> None:
     run([sys.executable, "-c", code], tmp_path)
 
 
-@pytest.mark.parametrize("file", ["settings.md"])
-def test_the_example_of_settings_can_be_used(file: str, tmp_path: Path) -> None:
-    (example,) = (code for _, language, code in BLOCK.findall(page(file)) if language == "toml")
-    (tmp_path / "headwater.toml").write_text(example)
-    assert config.check_file(tmp_path / "headwater.toml") == []
+@pytest.mark.parametrize("file", ["settings.md", "operating.md"])
+def test_the_examples_of_settings_can_be_used(file: str, tmp_path: Path) -> None:
+    examples = [code for _, language, code in BLOCK.findall(page(file)) if language == "toml"]
+    assert examples
+    for example in examples:
+        (tmp_path / "headwater.toml").write_text(example)
+        assert config.check_file(tmp_path / "headwater.toml") == []
 
 
 def test_commands_that_the_docs_show_exist() -> None:

@@ -22,7 +22,8 @@ from headwater.query.lineage import lineage
 from headwater.query.nodes import moment
 from headwater.query.show import show
 from headwater.store import Store, open_store
-from streams import SCHEMA, at, facet, run_id
+from histories import declared, event, filled, history, runs
+from streams import at, facet, run_id
 
 
 class Dictionary:
@@ -110,46 +111,6 @@ def test_columns_are_walked_both_ways() -> None:
 
 # ---- time --------------------------------------------------------------------------------------------------
 
-sides = st.sets(st.integers(0, 4), max_size=2)
-runs = st.lists(
-    st.tuples(
-        st.integers(0, 1),  # job
-        st.integers(0, 15),  # start
-        st.integers(1, 6),  # duration
-        st.sampled_from(("COMPLETE", "COMPLETE", "FAIL", "")),  # "" never ends
-        sides, sides, sides, sides,  # inputs and outputs that START names, and the end
-    ),
-    max_size=7,
-)  # fmt: skip
-declared = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 20), sides, sides), max_size=2)
-
-
-def dataset(number: int, **facets: Any) -> dict[str, Any]:
-    return {"namespace": "file", "name": f"/d{number}", "facets": facets}
-
-
-def event(kind: str, second: int, run: int | None, job: int, inputs: Any, outputs: Any) -> tuple[int, bytes]:
-    body = {
-        "eventTime": at(second),
-        "producer": "https://example.org",
-        "schemaURL": SCHEMA + ("RunEvent" if run is not None else "JobEvent"),
-        "job": {"namespace": "etl", "name": f"j{job}"},
-        "inputs": [dataset(each) for each in sorted(inputs)],
-        "outputs": [dataset(each) for each in sorted(outputs)],
-    }
-    if run is not None:
-        body |= {"eventType": kind, "run": {"runId": run_id(run)}}
-    return second, msgspec.json.encode(body)
-
-
-def history(told: Any, words: Any) -> list[tuple[int, bytes]]:
-    out = []
-    for number, (job, start, length, end, in1, out1, in2, out2) in enumerate(told):
-        out.append(event("START", start, number, job, in1, out1))
-        if end:
-            out.append(event(end, start + length, number, job, in2, out2))
-    return out + [event("", second, None, job, i, o) for job, second, i, o in words]
-
 
 def edges(store: Store, when: When) -> set[tuple[str, str]]:
     """Every edge of the store at a time."""
@@ -161,12 +122,6 @@ def edges(store: Store, when: When) -> set[tuple[str, str]]:
             continue
         found |= {(each["from"], each["to"]) for each in model["edges"]}
     return found
-
-
-def filled(stream: list[tuple[int, bytes]]) -> Store:
-    store = open_store("memory:")
-    ingest(store, [body for _, body in stream])
-    return store
 
 
 @given(runs, declared, st.integers(0, 22))

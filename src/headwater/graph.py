@@ -1,4 +1,4 @@
-"""graph: edges -> what is upstream and downstream of a node, dataset by dataset or column by column.
+"""graph: edges -> what is upstream and downstream of a node, its shortest paths, and what two times differ in.
 
 Pure: the walk asks a `Source` for the neighbours of a whole frontier at a time, and touches nothing else, so
 its cost is that of the edges it meets. `depth` counts dataset hops.
@@ -6,13 +6,14 @@ its cost is that of the edges it meets. `depth` counts dataset hops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from headwater.facts.flows import ColumnKey, Flow, Relation
 
 Direction = Literal["up", "down", "both"]
+T = TypeVar("T", bound=Hashable)
 
 
 class Source(Protocol):
@@ -31,6 +32,10 @@ class Source(Protocol):
         """What these columns make."""
 
 
+NodeKey = tuple[str, int]
+"""What a node is (`job` or `dataset`) and its number."""
+
+
 @dataclass(slots=True)
 class Walk:
     """What a walk met: numbers of nodes with their distance in dataset hops, and the edges between them."""
@@ -39,8 +44,13 @@ class Walk:
     jobs: dict[int, int] = field(default_factory=dict)
     reads: set[Flow] = field(default_factory=set)
     writes: set[Flow] = field(default_factory=set)
-    cut: bool = False
-    """Whether there is more, beyond the depth or the limit."""
+    more: dict[NodeKey, dict[str, int]] = field(default_factory=dict)
+    """Nodes next to which more stands than was walked: how many, `up` and `down`."""
+
+    @property
+    def cut(self) -> bool:
+        """Whether there is more, beyond the depth or a limit."""
+        return bool(self.more)
 
 
 def walk(
@@ -51,46 +61,79 @@ def walk(
     direction: Direction = "both",
     depth: int = 20,
     limit: int = 10_000,
+    fan: int | None = None,
 ) -> Walk:
     """Everything within `depth` dataset hops of the given nodes, at most `limit` nodes of it.
+
+    From a hub at most `fan` nodes each way are followed. What is left out is counted where it was left out.
 
     Up and down are walked apart: what is upstream of something downstream is not met, or two readers of one
     table would drag each other's whole past in.
     """
     found = Walk(dict.fromkeys(datasets, 0), dict.fromkeys(jobs, 0))
     for side in ("up", "down") if direction == "both" else (direction,):
-        _one_way(source, found, set(datasets), set(jobs), side == "up", depth, limit)
+        _OneWay(source, found, side, limit, fan).go(set(datasets), set(jobs), depth)
     return found
 
 
-def _one_way(
-    source: Source, found: Walk, datasets: set[int], jobs: set[int], up: bool, depth: int, limit: int
-) -> None:
-    near, far = ("out", "in") if up else ("in", "out")  # upstream: who writes it, and what those read
-    flows = {"in": found.reads, "out": found.writes}
-    seen_datasets, seen_jobs = set(datasets), set(jobs)
-    edge, ready = datasets, jobs
-    for hop in range(1, depth + 1):
-        if edge:
-            met = list(source.jobs_of(edge, near))
-            flows[near].update(met)
-            ready = ready | ({flow.job for flow in met} - seen_jobs)
-        if not ready:
-            return
-        seen_jobs |= ready
-        for job in ready:
-            found.jobs.setdefault(job, hop)
-        met = list(source.datasets_of(ready, far))
-        flows[far].update(met)
-        edge = {flow.dataset for flow in met} - seen_datasets
-        seen_datasets |= edge
-        for dataset in edge:
-            found.datasets.setdefault(dataset, hop)
-        ready = set()
-        if len(seen_jobs) + len(seen_datasets) > limit:
-            found.cut = True
-            return
-    found.cut = found.cut or (bool(edge) and any(True for _ in source.jobs_of(edge, near)))
+class _OneWay:
+    """A walk in one direction: from a frontier of datasets to its jobs, from those to the next datasets."""
+
+    def __init__(self, source: Source, found: Walk, side: str, limit: int, fan: int | None) -> None:
+        self._source, self._found, self._side, self._limit, self._fan = source, found, side, limit, fan
+        # upstream: who writes it, and what those read
+        self._near, self._far = ("out", "in") if side == "up" else ("in", "out")
+        self._flows = {"in": found.reads, "out": found.writes}
+        self._seen = 0
+
+    def go(self, datasets: set[int], jobs: set[int], depth: int) -> None:
+        """Walk `depth` hops, and count what stands behind the last."""
+        found = self._found
+        seen_datasets, seen_jobs = set(datasets), set(jobs)
+        self._seen = len(datasets) + len(jobs)
+        edge, ready = datasets, jobs
+        for hop in range(1, depth + 1):
+            if edge:
+                met = self._source.jobs_of(edge, self._near)
+                ready = ready | self._keep(met, "dataset", seen_jobs, self._near)
+            if not ready:
+                return
+            seen_jobs |= ready
+            for job in ready:
+                found.jobs.setdefault(job, hop)
+            met = self._source.datasets_of(ready, self._far)
+            edge = self._keep(met, "job", seen_datasets, self._far)
+            seen_datasets |= edge
+            for dataset in edge:
+                found.datasets.setdefault(dataset, hop)
+            ready = set()
+        for flow in self._source.jobs_of(edge, self._near) if edge else ():
+            if flow.job not in seen_jobs:
+                self._leave("dataset", flow.dataset)
+        for flow in self._source.datasets_of(ready, self._far) if ready else ():
+            if flow.dataset not in seen_datasets:
+                self._leave("job", flow.job)
+
+    def _keep(self, met: Iterable[Flow], kind: str, seen: set[int], direction: str) -> set[int]:
+        """The nodes on the other side of these flows that are new and within the limits."""
+        fresh: set[int] = set()
+        width: dict[int, int] = {}
+        for flow in sorted(met):
+            near, far = (flow.dataset, flow.job) if kind == "dataset" else (flow.job, flow.dataset)
+            if far not in seen and far not in fresh:
+                have = width.get(near, 0)
+                if (self._fan is not None and have >= self._fan) or self._seen >= self._limit:
+                    self._leave(kind, near)
+                    continue
+                width[near] = have + 1
+                fresh.add(far)
+                self._seen += 1
+            self._flows[direction].add(flow)
+        return fresh
+
+    def _leave(self, kind: str, number: int) -> None:
+        told = self._found.more.setdefault((kind, number), {})
+        told[self._side] = told.get(self._side, 0) + 1
 
 
 @dataclass(slots=True)
@@ -132,3 +175,41 @@ def walk_columns(
         else:
             found.cut = found.cut or (bool(edge) and any(True for _ in step(edge)))
     return found
+
+
+def paths(start: Collection[T], steps: Iterable[tuple[T, T]]) -> dict[T, list[T]]:
+    """Each node that steps lead to from `start` -> a shortest way there, the first by order where several are.
+
+    >>> paths([1], [(1, 2), (2, 3), (1, 3)])[3]
+    [1, 3]
+    """
+    onward: dict[T, list[T]] = {}
+    for near, far in steps:
+        onward.setdefault(near, []).append(far)
+    ways: dict[T, list[T]] = {each: [each] for each in start}
+    edge = list(ways)
+    while edge:
+        reached: list[T] = []
+        for near in edge:
+            for far in onward.get(near, ()):
+                if far not in ways:
+                    ways[far] = [*ways[near], far]
+                    reached.append(far)
+        edge = reached
+    return ways
+
+
+def applications(parents: Mapping[int, int | None], leading: Collection[int]) -> dict[int, int]:
+    """Each job -> the job that it is a part of: its parent, unless others call the job itself their parent.
+
+    >>> applications({1: 9, 2: 9, 9: 4}, leading={9})
+    {1: 9, 2: 9, 9: 9}
+    """
+    led = set(leading)
+    return {job: job if job in led or parent is None else parent for job, parent in parents.items()}
+
+
+def compare(before: Collection[T], after: Collection[T]) -> tuple[set[T], set[T]]:
+    """What was added and what was removed."""
+    old, new = set(before), set(after)
+    return new - old, old - new

@@ -16,6 +16,7 @@ from headwater.facts import Command, Row, Tables, derive, derive_command, fold, 
 from headwater.facts.commands import digest_command, encode_command, parse_command
 from headwater.facts.contents import digest_of
 from headwater.guard import guard
+from headwater.redact import Redaction
 from headwater.store import Batch, Entry, Offset, Pruned, Reject, Store
 
 
@@ -42,10 +43,13 @@ def ingest(
     store: Store,
     payloads: Sequence[bytes],
     limits: Limits = Limits(),  # noqa: B008 - frozen
+    redaction: Redaction = Redaction(),  # noqa: B008 - frozen
     *,
     offsets: Sequence[Offset] = (),
 ) -> Outcome:
-    """Take a batch of encoded events into the store, in one transaction; with how far their topic is read by then.
+    """Take a batch of encoded events into the store, in one transaction; what `redaction` hides is nowhere in it.
+
+    `offsets` tell how far their topic is read by then.
 
     >>> from headwater.store import open_store
     >>> ingest(open_store("memory:"), [b'{"eventTime": "2026-01-01T00:00:00Z"}']).rejected
@@ -55,7 +59,7 @@ def ingest(
     refused: list[tuple[int, EventError]] = []
     for position, payload in enumerate(payloads):
         try:
-            event = parse(payload, limits)
+            event = read_event(payload, limits, redaction)
         except EventError as fault:
             refused.append((position, fault))
         else:
@@ -74,12 +78,27 @@ def ingest(
         else:
             fold(rows, tables)
             entries.append(Entry(digest, event.kind, event.time, event.raw))
-    rejects = [Reject(fault.path, fault.reason, bytes(payloads[position])) for position, fault in refused]
+    rejects = [reject(fault, bytes(payloads[position]), redaction) for position, fault in refused]
     batch = Batch(entries, tables, rejects, offsets=offsets)
     stored = store.write(batch) if entries or rejects or offsets else 0
     return Outcome(
         len(payloads), stored, len(payloads) - len(refused) - stored, tuple(sorted(refused, key=_position))
     )
+
+
+def read_event(payload: bytes, limits: Limits, redaction: Redaction) -> Event:
+    """An event as it will be kept: checked, and without what must not be."""
+    event = parse(payload, limits)
+    kept = redaction.apply(event.raw)
+    return event if kept == event.raw else parse(kept, _NO_LIMITS)
+
+
+def reject(fault: EventError, raw: bytes, redaction: Redaction) -> Reject:
+    """A refused event as it is kept. Where the rules cannot be applied to it, only its size and the reason are."""
+    try:
+        return Reject(fault.path, fault.reason, redaction.apply(raw))
+    except EventError:
+        return Reject(fault.path, fault.reason, b"")
 
 
 _derive = guard("understanding an event")(derive)
@@ -93,6 +112,7 @@ def ingest_all(
     store: Store,
     payloads: Iterable[bytes],
     limits: Limits = Limits(),  # noqa: B008 - frozen
+    redaction: Redaction = Redaction(),  # noqa: B008 - frozen
     *,
     size: int = 500,
 ) -> Iterable[Outcome]:
@@ -103,18 +123,20 @@ def ingest_all(
         batch.append(payload)
         weight += len(payload)
         if len(batch) >= size or weight > 16 << 20:
-            yield ingest(store, batch, limits)
+            yield ingest(store, batch, limits, redaction)
             batch, weight = [], 0
     if batch:
-        yield ingest(store, batch, limits)
+        yield ingest(store, batch, limits, redaction)
 
 
-def command(store: Store, said: Command) -> bool:
-    """Take a command; whether it was new."""
-    raw = encode_command(said)
-    parse_command(raw)
-    entry = Entry(digest_command(raw), "command", said.at, raw)
-    return store.write(Batch([entry], fold(derive_command(said)))) == 1
+def command(store: Store, *said: Command) -> bool:
+    """Take commands, all of them or none; whether any was new."""
+    entries: list[Entry] = []
+    for each in said:
+        raw = encode_command(each)
+        parse_command(raw)
+        entries.append(Entry(digest_command(raw), "command", each.at, raw))
+    return store.write(Batch(entries, fold(row for each in said for row in derive_command(each)))) > 0
 
 
 def restore(store: Store, entries: Iterable[Entry], progress: Callable[[int], None] | None = None) -> int:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from databases import Postgres, empty
 from headwater.event import micros, parse
 from headwater.facts import derive, derive_command, fold, settle
-from headwater.facts.commands import Command, Hide, Say, SetAlias, SetRunState, SetTag
+from headwater.facts.commands import Command, Hide, Say, SetAlias, SetIncident, SetRunState, SetTag, Watch
+from headwater.facts.definitions import DefineDataset, DefineField, DefineJob, DefineRun, Name
 from headwater.facts.fold import Tables
 from headwater.ingest import command, ingest, replay, rows_of
 from headwater.naming import DEFAULT_RULES, Aliases, AliasRule
@@ -36,10 +37,11 @@ commands: st.SearchStrategy[Command] = st.one_of(
     st.builds(
         Hide,
         at=moments,
-        kind=st.just("dataset"),
+        kind=st.sampled_from(("dataset", "namespace")),
         namespace=st.sampled_from(NAMESPACES),
         name=st.sampled_from(NAMES),
         shown=st.booleans(),
+        after=st.none() | moments,
     ),
     st.builds(
         SetRunState,
@@ -71,6 +73,79 @@ commands: st.SearchStrategy[Command] = st.one_of(
         values=st.dictionaries(st.sampled_from(("description", "owner")), st.sampled_from(("a", "b", None))),
     ),
 )
+datasets = st.tuples(st.sampled_from(NAMESPACES), st.sampled_from(NAMES))
+fields = st.builds(
+    DefineField,
+    st.sampled_from(("id", "amount")),
+    type=st.sampled_from(("INT", "TEXT")),
+    description=st.sampled_from((None, "a", "b")),
+    tags=st.sampled_from(((), ("pii",))),
+)
+definitions: st.SearchStrategy[Command] = st.one_of(
+    st.builds(
+        Name,
+        at=moments,
+        kind=st.sampled_from(Name.KINDS),
+        name=st.sampled_from(("etl", "x")),
+        shown_at=st.none() | moments,
+    ),
+    st.builds(
+        DefineDataset,
+        at=moments,
+        namespace=st.sampled_from(NAMESPACES),
+        name=st.sampled_from(NAMES),
+        type=st.sampled_from(DefineDataset.TYPES),
+        source=st.sampled_from(("", "db")),
+        description=st.sampled_from((None, "a", "b")),
+        fields=st.lists(fields, max_size=2).map(tuple),
+        tags=st.sampled_from(((), ("pii",))),
+        run_id=st.sampled_from((None, "a", "c")),
+        job=st.sampled_from((None, ("etl", "load"))),
+        shown_at=st.none() | moments,
+    ),
+    st.builds(
+        DefineJob,
+        at=moments,
+        namespace=st.just("etl"),
+        name=st.sampled_from(("load", "other")),
+        type=st.sampled_from(DefineJob.TYPES),
+        inputs=st.lists(datasets, max_size=2).map(tuple),
+        outputs=st.lists(datasets, max_size=2).map(tuple),
+        location=st.sampled_from((None, "a", "b")),
+        run_id=st.sampled_from((None, "a")),
+    ),
+    st.builds(
+        DefineRun,
+        at=moments,
+        run_id=st.sampled_from(("a", "b", "c")),
+        namespace=st.just("etl"),
+        job=st.sampled_from(("load", "other")),
+        nominal_start=st.none() | moments,
+        args=st.dictionaries(st.just("k"), st.sampled_from(("1", "2"))),
+        inputs=st.lists(datasets, max_size=2).map(tuple),
+        outputs=st.lists(datasets, max_size=2).map(tuple),
+    ),
+)
+decisions: st.SearchStrategy[Command] = st.one_of(
+    st.builds(
+        SetIncident,
+        at=moments,
+        by=st.sampled_from(("", "ann")),
+        incident=st.integers(0, 1),
+        status=st.sampled_from(SetIncident.STATUSES),
+        note=st.sampled_from(("", "a", "b")),
+        until=st.none() | moments,
+    ),
+    st.builds(
+        Watch,
+        at=moments,
+        pattern=st.sampled_from(("*", "s3://*")),
+        measure=st.sampled_from(Watch.MEASURES),
+        live=st.booleans(),
+        history=st.integers(5, 6),
+    ),
+)
+commands = commands | definitions | decisions
 entries = st.lists(events | commands, max_size=25)
 
 

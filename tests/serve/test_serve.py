@@ -148,14 +148,14 @@ def test_bad_input_is_a_clear_4xx_and_changes_nothing_but_the_rejects(
         (b"", "empty"),
         (b"{}", "no array"),
         (b"[]", "empty"),
-        (b"[{", "broken JSON"),
+        (b"[{", "Invalid JSON"),
         (DEEP, "nested too deeply"),
     ],
 )
 def test_a_batch_that_is_none_is_refused_whole(client: httpx.Client, body: bytes, words: str) -> None:
     answer = client.post("/api/v1/lineage/batch", content=body, headers=JSON)
     assert answer.status_code in (400, 413)
-    assert words in answer.json()["message"]
+    assert words in answer.json()["detail"]
 
 
 def test_a_chunked_body_is_counted_while_it_comes(client: httpx.Client) -> None:
@@ -220,7 +220,8 @@ def test_health_readiness_and_the_description_of_the_api(client: httpx.Client) -
     assert client.get("/ready").json()["status"] == "ready"
     paths = client.get("/openapi.json").json()["paths"]
     assert {"/api/v1/lineage", "/api/v1/lineage/batch", "/hw/v1/graph", "/health", "/ready"} <= set(paths)
-    assert client.get("/api/v1/nothing").json() == {"code": 404, "message": "Not Found"}
+    nothing = client.get("/api/v1/nothing", headers={"X-Correlation-ID": "abc"}).json()
+    assert nothing == {"code": 404, "message": "Not Found", "correlation_id": "abc"}
     assert client.get("/nothing").headers["content-type"].startswith("application/problem+json")
     assert client.delete("/api/v1/lineage").status_code == 405
 
@@ -254,7 +255,7 @@ def test_a_read_only_server_takes_nothing(folder: Path, client: httpx.Client) ->
     with serving(f"sqlite:///{folder}/x.db", "--read-only", "--base-path", "/lineage") as other:
         refused = httpx.post(f"{other.url}/api/v1/lineage", json=event("no"))
         assert refused.status_code in (404, 405)
-        assert set(refused.json()) == {"code", "message"}
+        assert set(refused.json()) == {"code", "message", "correlation_id"}
         assert (
             httpx.get(f"{other.url}/hw/v1/graph", params={"node": "gold/revenue_by_day"}).status_code == 200
         )

@@ -30,10 +30,14 @@ CATALOGUE = (
     "column_edges",
     "column_sources",
     "tags",
-    "said",
     "aliases",
+    "described",
+    "named",
+    "checks",
+    "verdicts",
+    "watches",
 )
-BY_RUN = ("runs", "inputs", "outputs", "assertions", "run_facets", "io_facets")
+BY_RUN = ("runs", "inputs", "outputs", "assertions", "tests", "run_facets", "io_facets")
 kinds = st.sets(st.sampled_from(("runs", "events", "facets", "rejects")), min_size=1)
 
 
@@ -77,8 +81,14 @@ def holds(store: Store, second: int, chosen: set[str]) -> None:
         assert after[table] == before[table], table
     assert graphs(store, after) == drawn
     stay = staying(before, moment) if "runs" in chosen else {key[0] for key in before["runs"]}
+    before_runs = {key[0] for key in before["runs"]}
     for table in BY_RUN:
         assert after[table] == {key: row for key, row in before[table].items() if key[0] in stay}, table
+    assert after["said"] == {
+        key: row
+        for key, row in before["said"].items()
+        if key[0] != "run" or key[1] in stay or key[1] not in before_runs
+    }
     if "facets" not in chosen:
         assert all(after[table] == before[table] for table in ("dataset_facets", "job_facets", "schemas"))
     for table in ("dataset_facets", "job_facets", "schemas"):

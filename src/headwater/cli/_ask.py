@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import os
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Protocol
+from urllib.parse import quote
 
 import typer
 
@@ -37,8 +41,38 @@ class Source(Protocol):
     def search(self, q: str, **options: Any) -> list[dict[str, Any]]:
         """The nodes whose names hold `q`."""
 
+    def impact(self, node: str, **options: Any) -> dict[str, Any]:
+        """What breaks downstream of a node."""
+
+    def diff(self, before: str, after: str, **options: Any) -> dict[str, Any]:
+        """What differs between two times."""
+
+    def runs(self, **options: Any) -> list[dict[str, Any]]:
+        """Runs, the newest first."""
+
+    def run_graph(self, run: str, **options: Any) -> dict[str, Any]:
+        """The runs around a run."""
+
+    def schemas(self, node: str) -> dict[str, Any]:
+        """The schemas a dataset has had."""
+
+    def changes(self, after: int | None, **options: Any) -> Iterator[dict[str, Any]]:
+        """What comes in, as it comes; None between whiles, when nothing has."""
+
     def status(self, **options: Any) -> dict[str, Any]:
         """How much there is."""
+
+    def audit(self, **options: Any) -> list[dict[str, Any]]:
+        """Who changed what by hand."""
+
+    def incidents(self, **options: Any) -> dict[str, Any]:
+        """The incidents in a status."""
+
+    def incident(self, number: int) -> dict[str, Any]:
+        """All that is known of an incident."""
+
+    def decide(self, number: int, **said: Any) -> dict[str, Any]:
+        """Say something of an incident: its status, a note; the incident after it."""
 
 
 @contextmanager
@@ -82,12 +116,89 @@ class _Local:
     def search(self, q: str, **options: Any) -> list[dict[str, Any]]:
         from headwater.query.search import search
 
-        return search(self._store, q, kind=options.get("type"), limit=options.get("limit", 25))
+        return search(self._store, q, kind=options.pop("type", None), **options)
+
+    def impact(self, node: str, **options: Any) -> dict[str, Any]:
+        from headwater.query.impact import impact
+        from headwater.query.nodes import when
+
+        return impact(self._store, node, when=when(options.pop("at", None)), **options)
+
+    def diff(self, before: str, after: str, **options: Any) -> dict[str, Any]:
+        from headwater.query.diff import diff
+        from headwater.query.nodes import moment
+
+        return diff(self._store, moment(before), moment(after), **options)
+
+    def runs(self, **options: Any) -> list[dict[str, Any]]:
+        from headwater.query.nodes import moment
+        from headwater.query.runs import runs
+
+        since, until = (
+            moment(told) if (told := options.pop(name, None)) else None for name in ("since", "until")
+        )
+        return runs(self._store, since=since, until=until, **options)
+
+    def run_graph(self, run: str, **options: Any) -> dict[str, Any]:
+        from headwater.query.runs import run_graph
+
+        return run_graph(self._store, run, **options)
+
+    def schemas(self, node: str) -> dict[str, Any]:
+        from headwater.query.schemas import schemas
+
+        return schemas(self._store, node)
+
+    def changes(self, after: int | None, **options: Any) -> Iterator[dict[str, Any]]:
+        from headwater.query.events import Filter, follow
+
+        return follow(self._store, after, Filter(**options))
 
     def status(self, **options: Any) -> dict[str, Any]:
         from headwater.query.status import status
 
         return status(self._store, **options)
+
+    def audit(self, **options: Any) -> list[dict[str, Any]]:
+        from headwater.query.audit import audit
+        from headwater.query.nodes import moment
+
+        since = options.pop("since", None)
+        return audit(self._store, since=moment(since) if since else None, **options)
+
+    def incidents(self, **options: Any) -> dict[str, Any]:
+        from headwater.query.incidents import list_incidents
+        from headwater.query.nodes import moment
+
+        since = options.pop("since", None)
+        return list_incidents(self._store, since=moment(since) if since else None, **options)
+
+    def incident(self, number: int) -> dict[str, Any]:
+        from headwater.query.blame import show_incident
+
+        return show_incident(self._store, number)
+
+    def decide(self, number: int, **said: Any) -> dict[str, Any]:
+        from headwater.facts.commands import SetIncident
+        from headwater.ingest import command
+        from headwater.query.incidents import DAY, clock, find
+
+        now, days = clock(), said.pop("days", None)
+        with self._store.read() as reader:
+            found, _ = find(reader, number, now)
+        until = now + days * DAY if days else None
+        command(self._store, SetIncident(at=now, by=_me(), incident=found.id, until=until, **said))
+        return self.incident(number)
+
+
+def _me() -> str:
+    """Who gives a command on this machine."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, ImportError, OSError):  # a container whose user has no name
+        return "cli"
 
 
 class _Server:
@@ -95,14 +206,16 @@ class _Server:
         self._url, self._key = url.rstrip("/"), api_key
 
     def _get(self, path: str, **parameters: Any) -> Any:
+        return self._ask("GET", path, params={k: v for k, v in parameters.items() if v is not None})
+
+    def _ask(self, method: str, path: str, **more: Any) -> Any:
         import httpx
 
         from headwater.naming import scrub
 
-        given = {name: value for name, value in parameters.items() if value is not None}
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         try:
-            answer = httpx.get(f"{self._url}/hw/v1/{path}", params=given, headers=headers, timeout=60)
+            answer = httpx.request(method, f"{self._url}/hw/v1/{path}", headers=headers, timeout=60, **more)
         except (httpx.HTTPError, httpx.InvalidURL) as fault:
             raise TransportError(f"{scrub(self._url)} cannot be asked: {fault}", retryable=True) from None
         if answer.is_success:
@@ -121,8 +234,52 @@ class _Server:
         found: list[dict[str, Any]] = self._get("search", q=q, **options)
         return found
 
+    def impact(self, node: str, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._get("impact", node=node, **options)
+        return found
+
+    def diff(self, before: str, after: str, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._get("diff", **{"from": before, "to": after}, **options)
+        return found
+
+    def runs(self, **options: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._get("runs", **options)
+        return found
+
+    def run_graph(self, run: str, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._get(f"runs/{quote(run, safe='')}/graph", **options)
+        return found
+
+    def schemas(self, node: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._get("schemas", node=node)
+        return found
+
+    def changes(self, after: int | None, **options: Any) -> Iterator[dict[str, Any]]:
+        from headwater.cli._stream import follow
+
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        return follow(f"{self._url}/hw/v1/changes", after, options, headers)
+
     def status(self, **options: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._get("status", **options)
+        return found
+
+    def audit(self, **options: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._get("audit", **options)
+        return found
+
+    def incidents(self, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._get("incidents", **options)
+        return found
+
+    def incident(self, number: int) -> dict[str, Any]:
+        found: dict[str, Any] = self._get(f"incidents/{number}")
+        return found
+
+    def decide(self, number: int, **said: Any) -> dict[str, Any]:
+        given = {name: value for name, value in said.items() if value}
+        method, path = ("PATCH", "") if "status" in given else ("POST", "/notes")
+        found: dict[str, Any] = self._ask(method, f"incidents/{number}{path}", json=given)
         return found
 
 
@@ -141,6 +298,15 @@ def _told(answer: Any) -> HeadwaterError:
             f"the server answered {answer.status_code}: {detail}", retryable=answer.status_code >= 500
         )
     )
+
+
+def whoami() -> str:
+    """Whom a command is by that was typed here: the user of this machine."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may run under a number that has no name
+        user = str(os.getuid())
+    return f"{user}@{platform.node()}"
 
 
 def print_json(model: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json, whoami
 from headwater.errors import ConfigError, NotFound
 from headwater.facts.commands import SetAlias
 from headwater.naming import AliasRule
@@ -48,6 +48,9 @@ def run_list(store: StoreOption = None, as_json: JsonOption = False) -> None:
 @app.command("add")
 def run_add(
     rule: RuleText,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print which datasets would become one, and do nothing.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Add a rule; it holds for the past too.
@@ -56,10 +59,14 @@ def run_add(
     Examples:
       headwater aliases add 'kafka://{broker}:9092 -> kafka://prod'
       headwater aliases add 'demo/{table} -> postgres://db:5432/shop.public.{table}'
+      headwater aliases add 's3://lake-{region} -> s3://lake' --dry-run
 
     `{v}` stands for anything without a slash, `{v*}` for anything. With a slash after `://host` (or after a
     plain namespace) the rule is about namespace and name, else about the namespace alone.
     """
+    if dry_run:
+        _preview(read_rule(rule), store)
+        return
     _say(read_rule(rule), store, live=True)
     typer.echo(f"added: {_shown(read_rule(rule))}")
 
@@ -93,12 +100,28 @@ def read_rule(text: str) -> AliasRule:
     return AliasRule.parse(text)
 
 
+def _preview(rule: AliasRule, store: str | None) -> None:
+    from headwater.query.edits import preview
+
+    opened = open_configured(config.load({"store": store}))
+    try:
+        found = preview(opened, dict(rule.to_dict()))
+    finally:
+        opened.close()
+    for each in found["merges"]:
+        typer.echo(f"{each['to']} would be\n  " + "\n  ".join(each["of"]))
+    for each in found["renames"]:
+        typer.echo(f"{each['from']} would be called {each['to']}")
+    typer.echo("{merges:,} would become one, {renames:,} be renamed".format(**found["counts"]))
+
+
 def _say(rule: AliasRule, store: str | None, *, live: bool) -> None:
     from headwater.ingest import command
 
     opened = open_configured(config.load({"store": store}))
     try:
-        command(opened, SetAlias(at=time.time_ns() // 1000, rule=dict(rule.to_dict()), live=live))
+        now = time.time_ns() // 1000
+        command(opened, SetAlias(at=now, by=whoami(), rule=dict(rule.to_dict()), live=live))
     finally:
         opened.close()
 

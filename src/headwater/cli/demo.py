@@ -19,6 +19,7 @@ from headwater.cli._ask import StoreOption, open_configured
 from headwater.cli.graph import print_graph
 from headwater.errors import HeadwaterError
 from headwater.ingest import ingest
+from headwater.naming import scrub
 from headwater.store import Store
 
 
@@ -54,7 +55,7 @@ def run(
         try:
             outcome = ingest(opened, list(recorded()))
             typer.echo(
-                f"{outcome.received} recorded events of Kafka Connect, dlt, Spark and Airflow are in {opened.url}\n"
+                f"{outcome.received} recorded events of Kafka Connect, dlt, Spark and Airflow are in {scrub(opened.url)}\n"
             )
             _tell(opened)
             _assert(opened)

@@ -10,14 +10,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import NamedTuple
+from typing import Annotated
 
 import typer
 
 import headwater
 from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.cli._checkup import REACHES, Finding, examine_server
 from headwater.errors import HeadwaterError
+from headwater.naming import scrub
 
 
 def register(app: typer.Typer) -> None:
@@ -26,36 +28,39 @@ def register(app: typer.Typer) -> None:
 
 
 HELP = """
-Check this machine and these settings: what works, and what to do about the rest.
+Check this machine and these settings, or a server: what works, and what to do about the rest.
 
 \b
 Examples:
   headwater doctor
+  headwater doctor https://lineage.example.org    # reaches, TLS, clock, key, room; a test event is looked at, not kept
   headwater doctor --json
 """
 
 
-class Finding(NamedTuple):
-    """One thing that was looked at."""
-
-    what: str
-    state: str
-    """ok, missing (only some uses need it) or broken"""
-    detail: str
-
-
-_EXTRAS = {"server": "litestar", "airflow": "openlineage-python", "kafka": "confluent-kafka", "s3": "s3fs"}
+_EXTRAS = {
+    "server": "litestar",
+    "oidc": "pyjwt",
+    "airflow": "openlineage-python",
+    "kafka": "confluent-kafka",
+    "s3": "s3fs",
+}
 
 
-def run(store: StoreOption = None, as_json: JsonOption = False) -> None:
-    """Look and tell; exit 1 when something is broken."""
-    found = list(examine(store))
+def run(
+    url: Annotated[str | None, typer.Argument(metavar="URL", help="A server to check instead.")] = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look and tell; exit 4 when a server cannot be reached, 1 when something else is broken."""
+    found = list(examine(store) if url is None else examine_server(url, config.load().api_key))
     if as_json:
         print_json([finding._asdict() for finding in found])
     else:
         for finding in found:
             typer.echo(f"{finding.state:8} {finding.what}: {finding.detail}")
-    raise typer.Exit(1 if any(finding.state == "broken" for finding in found) else 0)
+    broken = {finding.what for finding in found if finding.state == "broken"}
+    raise typer.Exit(4 if url is not None and REACHES in broken else 1 if broken else 0)
 
 
 def examine(store: str | None) -> Iterator[Finding]:
@@ -86,7 +91,8 @@ def examine(store: str | None) -> Iterator[Finding]:
     yield from _spool(settings)
     yield from _airflow()
     if settings.url:
-        yield _server(settings.url)
+        for finding in examine_server(settings.url, settings.api_key):
+            yield finding._replace(what=f"server {finding.what}")
 
 
 def _java() -> Finding:
@@ -106,7 +112,9 @@ def _store(settings: config.Settings) -> Finding:
         opened.close()
     except HeadwaterError as fault:
         return Finding("store", "broken", str(fault))
-    return Finding("store", "ok", f"{opened.url}: {counts['log']:,} events, {counts['rejects']:,} refused")
+    return Finding(
+        "store", "ok", f"{scrub(opened.url)}: {counts['log']:,} events, {counts['rejects']:,} refused"
+    )
 
 
 def _spool(settings: config.Settings) -> Iterator[Finding]:
@@ -142,15 +150,3 @@ def _airflow() -> Iterator[Finding]:
         yield Finding("airflow", "broken", str(fault))
     else:
         yield Finding("airflow", "ok", f"{origin} can be used; `headwater airflow check` sends a test event")
-
-
-def _server(url: str) -> Finding:
-    import httpx
-
-    try:
-        answer = httpx.get(f"{url.rstrip('/')}/ready", timeout=5)
-    except (httpx.HTTPError, httpx.InvalidURL) as fault:
-        return Finding(
-            "server", "broken", f"{config.describe(config.load({'url': url}))[4]['value']}: {fault}"
-        )
-    return Finding("server", "ok" if answer.is_success else "broken", f"/ready answered {answer.status_code}")

@@ -28,6 +28,7 @@ Examples:
   headwater graph orders --direction up --depth 2 --columns
   headwater graph datasetField:postgres://db:5432:shop.public.orders:total
   headwater graph orders --at -24h --json
+  headwater graph orders --granularity application
 
 NODE is a node id, NAMESPACE/NAME, or any suffix of a name that only one node has. Depth counts dataset hops.
 """
@@ -35,6 +36,7 @@ NODE is a node id, NAMESPACE/NAME, or any suffix of a name that only one node ha
 _Column = tuple[str, str]
 _Near = dict[_Column, list[tuple[_Column, list[str]]]]
 _DIRECTIONS = ("up", "down", "both")
+_GRANULARITIES = ("all", "dataset", "job", "application", "run")
 
 
 def run(
@@ -42,6 +44,12 @@ def run(
     direction: Annotated[str, typer.Option(metavar="up|down|both", help="Which way.")] = "both",
     depth: Annotated[int, typer.Option(min=0, help="How many dataset hops.")] = 20,
     columns: Annotated[bool, typer.Option("--columns", help="Column lineage too.")] = False,
+    granularity: Annotated[
+        str, typer.Option(metavar="WHICH", help="all, dataset, job, application or run.")
+    ] = "all",
+    fan: Annotated[
+        int, typer.Option(min=1, max=100_000, help="How many nodes next to one are followed each way.")
+    ] = 500,
     at: AtOption = None,
     since: Annotated[
         str | None,
@@ -54,8 +62,19 @@ def run(
     """Ask and print."""
     if direction not in _DIRECTIONS:
         raise ConfigError(f"--direction is up, down or both, not {direction!r}")
+    if granularity not in _GRANULARITIES:
+        raise ConfigError(f"--granularity is one of {', '.join(_GRANULARITIES)}, not {granularity!r}")
     with asking(store, url) as source:
-        model = source.graph(node, direction=direction, depth=depth, columns=columns, at=at, since=since)
+        model = source.graph(
+            node,
+            direction=direction,
+            depth=depth,
+            columns=columns,
+            granularity=granularity,
+            fan=fan,
+            at=at,
+            since=since,
+        )
     if as_json:
         print_json(model)
     else:
@@ -67,6 +86,12 @@ def print_graph(model: dict[str, Any], direction: str = "both") -> None:
     console = Console()
     names = {each["id"]: each for each in model["nodes"]}
     start = model["start"]
+    if start not in names and not start.startswith("datasetField:"):
+        # folded away, or a dataset among runs: begin at what stands nearest to it
+        if not model["nodes"]:
+            console.print(f"[bold]{escape(start)}[/bold]  nothing of that kind is near it")
+            return
+        start = model["nodes"][0]["id"]
     if start.startswith("datasetField:"):
         _print_columns(console, model, start, direction)
         return
@@ -90,7 +115,7 @@ def print_graph(model: dict[str, Any], direction: str = "both") -> None:
             _grow(tree, start, near, names, told, {start})
             console.print(tree)
     if model["cut"]:
-        Console(stderr=True).print("There is more beyond: raise --depth.")
+        Console(stderr=True).print("There is more beyond: raise --depth, or --fan.")
 
 
 def _grow(
@@ -112,9 +137,12 @@ def _grow(
 
 
 def _label(node: dict[str, Any]) -> str:
+    if node["type"] == "RUN":
+        return f"[cyan]run {escape((node['job'] or '').removeprefix('job:'))}[/cyan]  {node['state'] or '?'}  {node['startedAt']}"
     mark = "job " if node["type"] == "JOB" else ""
     style = "cyan" if node["type"] == "JOB" else "green"
-    return f"[{style}]{mark}{escape(node['namespace'])}/{escape(node['name'])}[/{style}]"
+    more = "".join(f"  +{count:,} more {side}" for side, count in sorted(node.get("more", {}).items()))
+    return f"[{style}]{mark}{escape(node['namespace'])}/{escape(node['name'])}[/{style}]{more}"
 
 
 def _print_columns(console: Console, model: dict[str, Any], start: str, direction: str) -> None:

@@ -24,6 +24,7 @@ from headwater.cli._files import read_events
 from headwater.errors import ConfigError, EventError, TransportError
 from headwater.event import Limits
 from headwater.ingest import Outcome, ingest_all
+from headwater.redact import Redaction
 from headwater.transport import Transport, open_transport
 
 
@@ -57,13 +58,14 @@ def run(
         raise ConfigError("give --store or --url, not both")
     settings = config.load({"store": store, "url": url})
     limits = Limits(**config.options(settings, "ingest"))
+    redaction = Redaction(**config.options(settings, "redact"))
     payloads = (payload for name in files for payload in read_events(name))
     if url:
         outcome = _total(_send(payloads, settings))
     else:
         opened = open_configured(settings)
         try:
-            outcome = _total(ingest_all(opened, payloads, limits))
+            outcome = _total(ingest_all(opened, payloads, limits, redaction))
         finally:
             opened.close()
     _tell(outcome, as_json)

@@ -22,6 +22,7 @@ Show a dataset, a job or a run: schema, runs, inputs and outputs, facets.
 Examples:
   headwater show orders
   headwater show job:etl:load_orders --json
+  headwater show orders --schemas
   headwater show 0197f3c6-0000-7000-8000-000000000000
 """
 
@@ -30,6 +31,9 @@ def run(
     node: Annotated[
         str, typer.Argument(help="A node id, NAMESPACE/NAME, a unique suffix of a name, or a run id.")
     ],
+    schemas: Annotated[
+        bool, typer.Option("--schemas", help="The schemas a dataset has had, and what each changed.")
+    ] = False,
     at: AtOption = None,
     store: StoreOption = None,
     url: UrlOption = None,
@@ -37,11 +41,26 @@ def run(
 ) -> None:
     """Ask and print."""
     with asking(store, url) as source:
-        model = source.show(node, at=at)
+        model = source.schemas(node) if schemas else source.show(node, at=at)
     if as_json:
         print_json(model)
     else:
-        typer.echo("\n".join(_lines(model)))
+        typer.echo("\n".join(_schemas(model) if schemas else _lines(model)))
+
+
+def _schemas(model: dict[str, Any]) -> Iterator[str]:
+    yield f"schemas of {model['node']}, newest first"
+    for each in model["versions"]:
+        brought = f"  by {each['job'].removeprefix('job:')}, run {each['run']}" if each["job"] else ""
+        breaking = "  BREAKING" if each["breaking"] else ""
+        yield f"  {each['firstSeen']} to {each['lastSeen']}{brought}{breaking}"
+        for change in each["changes"]:
+            words = {"type": f"{change.get('before')} -> {change.get('after')}"}.get(
+                change["change"], change["change"]
+            )
+            yield f"    {change['field']}: {words}"
+        if not each["changes"]:
+            yield from _fields(each["fields"], "    ")
 
 
 def _lines(model: dict[str, Any]) -> Iterator[str]:
@@ -49,9 +68,23 @@ def _lines(model: dict[str, Any]) -> Iterator[str]:
         yield f"run {model['id']}  {model['state'] or 'state unknown'}"
     else:
         yield f"{model['type'].lower()} {model['namespace']}/{model['name']}"
-    for key in ("job", "parent", "startedAt", "endedAt", "durationMs", "error", "firstSeen", "lastSeen"):
+    for key in (
+        "description",
+        "job",
+        "parent",
+        "startedAt",
+        "endedAt",
+        "durationMs",
+        "error",
+        "firstSeen",
+        "lastSeen",
+    ):
         if model.get(key) is not None:
             yield f"  {key}: {model[key]}"
+    if model.get("owners"):
+        yield f"  owners: {', '.join(each['name'] for each in model['owners'])}"
+    if model.get("tags"):
+        yield f"  tags: {', '.join(sorted({each['tag'] for each in model['tags']}))}"
     for key in ("aliases", "producers", "consumers"):
         if model.get(key):
             yield f"  {key}:"

@@ -15,6 +15,7 @@ from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
 from headwater.cli._prune import run_forget, run_prune
 from headwater.errors import ConfigError, StoreError
+from headwater.naming import scrub
 from headwater.query.status import status
 from headwater.store import Store, open_store
 
@@ -67,7 +68,7 @@ def run_migrate(store: StoreOption = None) -> None:
     if not settings.store.startswith("memory:"):  # what keeps others from migrating is no hindrance here
         options["migrate_on_open"] = True
     opened = open_store(settings.store, **options)
-    typer.echo(f"{opened.url} is at this version's format")
+    typer.echo(f"{scrub(opened.url)} is at this version's format")
     opened.close()
 
 
@@ -197,43 +198,67 @@ def run_backup(
         if opened.url.startswith("postgresql")
         else f"--store sqlite:///{file}"
     )
-    typer.echo(f"{opened.url} is backed up in {file}; open it with {back}")
+    typer.echo(f"{scrub(opened.url)} is backed up in {file}; open it with {back}")
 
 
 @app.command("export")
-def run_export(store: StoreOption = None) -> None:
-    """Print the raw log as JSON lines: every event and command, as it came.
+def run_export(
+    format: Annotated[str, typer.Option(metavar="jsonl|parquet", help="JSON lines, or Parquet.")] = "jsonl",
+    to: Annotated[Path | None, typer.Option(metavar="FILE", help="The file to write; else stdout.")] = None,
+    store: StoreOption = None,
+) -> None:
+    """Write the raw log: every event and command, as it came. Parquet has columns to filter by besides.
 
     \b
     Examples:
       headwater store export | zstd > events.jsonl.zst
+      headwater store export --format parquet --to events.parquet
     """
+    from headwater.cli._transfer import export
+
     opened = _opened(store)
-    out = sys.stdout.buffer
-    for _, entry in opened.log():
-        out.write(entry.raw + b"\n")
-    out.flush()
-    opened.close()
+    try:
+        done = export(opened, format, to)
+    finally:
+        opened.close()
+    if to is not None:
+        typer.echo(f"{done:,} events and commands in {to}")
 
 
 @app.command("import")
 def run_import(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE…", help="What `store export` wrote; - is stdin.")
-    ],
+        list[str] | None, typer.Argument(metavar="FILE…", help="What `store export` wrote; - is stdin.")
+    ] = None,
+    marquez: Annotated[
+        str | None, typer.Option(metavar="URL", help="Take the events of this Marquez server instead.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --marquez: events from then on.")
+    ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Take back what `export` wrote: events and commands.
+    """Take back what `export` wrote, JSON lines or Parquet; or the events of a Marquez server.
+
+    What is already there changes nothing: an import that was interrupted is done again.
 
     \b
     Examples:
       headwater store import events.jsonl.zst --store sqlite:///new.db
+      headwater store import --marquez http://marquez:5000 --since -30d
     """
-    from headwater.cli._files import read_events
-    from headwater.ingest import read_entry, restore
+    from headwater.cli._transfer import take, take_marquez
+    from headwater.query.nodes import moment
 
+    if bool(files) == bool(marquez):
+        raise ConfigError("give files, or --marquez URL")
     opened = _opened(store)
-    entries = (read_entry(line.strip()) for name in files for line in read_events(name))
-    new = restore(opened, entries)
-    opened.close()
-    typer.echo(f"{new:,} new events and commands")
+    try:
+        if marquez:
+            outcome = take_marquez(opened, marquez, moment(since) if since else 0)
+            refused = f", {len(outcome.rejected):,} refused" if outcome.rejected else ""
+            typer.echo(f"{outcome.stored:,} new events, {outcome.duplicates:,} already there{refused}")
+            raise typer.Exit(5 if outcome.rejected else 0)
+        typer.echo(f"{take(opened, files or []):,} new events and commands")
+    finally:
+        opened.close()

@@ -51,6 +51,11 @@ SETTINGS = (
 
 ROOMS: Mapping[str, Room] = {
     "serve": Room("The HTTP server.", "headwater.serve:Serving"),
+    "oidc": Room("Tokens of an identity provider that the server believes.", "headwater.serve.oidc:Oidc"),
+    "redact": Room(
+        "What is hidden in events before they are stored, see docs/operating.md.",
+        "headwater.redact:Redaction",
+    ),
     "ingest": Room("Limits of what is taken in.", "headwater.event:Limits"),
     "consume": Room("A Kafka topic of events that feeds the server.", "headwater.serve.consume:Consume"),
     "store": Room(

@@ -2,11 +2,13 @@
 
 tables     what rows there are, and how two rows with one key become one
 derive     an event -> its rows, pure
+definitions  a dataset, job, run, namespace, source or tag defined by hand -> its rows
 commands   a write that is no event (a tag, a soft delete, an alias rule) -> its rows
 fold       rows -> tables in memory: an engine of its own, and the combiner in front of the others
 versions   a run's inputs and outputs -> the job version it shows
 remains    what old events told -> one entry in their place, when they are no longer kept
 oblivion   rows, and nodes to forget -> the rows without them and without what mentions them
+changes    a schema before and after -> what changed, and whether it breaks a reader
 canonical  symlinks and alias rules -> one identity per dataset
 """
 

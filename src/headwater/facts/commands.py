@@ -13,23 +13,15 @@ import msgspec
 
 from headwater.errors import EventError
 from headwater.event import TERMINAL, run_uuid
-from headwater.facts.derive import FINAL, RANK
+from headwater.facts._said import Said, one_of
+from headwater.facts.contents import text
+from headwater.facts.definitions import DefineDataset, DefineJob, DefineRun, Name
+from headwater.facts.derive import FINAL, RANK, SPOKEN
 from headwater.facts.tables import Row, ref
 from headwater.naming import AliasRule
 
 
-class _Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="command", kw_only=True):
-    at: int
-    """Microseconds since 1970, UTC."""
-    by: str = ""
-    """Who said it: with the command in the log, this is the audit trail."""
-
-    def rows(self) -> list[Row]:
-        """What it says, as rows."""
-        raise NotImplementedError
-
-
-class SetTag(_Said, frozen=True, tag="tag"):
+class SetTag(Said, frozen=True, tag="tag"):
     """Put a tag on a job, a dataset or a dataset's field, or take it off."""
 
     kind: str
@@ -42,31 +34,39 @@ class SetTag(_Said, frozen=True, tag="tag"):
 
     def rows(self) -> list[Row]:
         """The tag, on or off."""
-        _one_of("kind", self.kind, ("job", "dataset"))
-        row: dict[str, Any] = {"live": (self.at, int(self.live)), "source": (self.at, "USER")}
+        one_of("kind", self.kind, ("job", "dataset"))
+        at = self.at + SPOKEN
+        row: dict[str, Any] = {"live": (at, int(self.live)), "source": (at, "USER")}
         if self.value is not None:
-            row["value"] = (self.at, self.value)
+            row["value"] = (at, self.value)
         return [("tags", (self.kind, ref(self.namespace, self.name), self.field, self.tag), row)]
 
 
-class Hide(_Said, frozen=True, tag="hide"):
-    """Soft-delete a job or dataset (or show it again); an event that names it later shows it too."""
+class Hide(Said, frozen=True, tag="hide"):
+    """Soft-delete a job, a dataset or a namespace (or show it again); an event that names it later shows it too.
+
+    The clocks of people and of producers have nothing to do with each other. So whoever knows the thing gives
+    `after`: the time of the last event that named it. What is hidden comes back with an event later than that.
+    """
 
     kind: str
     namespace: str
-    name: str
+    name: str = ""
     shown: bool = False
+    after: int | None = None
 
-    TABLES: ClassVar[dict[str, str]] = {"job": "jobs", "dataset": "datasets"}
+    TABLES: ClassVar[dict[str, str]] = {"job": "jobs", "dataset": "datasets", "namespace": "named"}
 
     def rows(self) -> list[Row]:
         """When it was hidden or shown."""
-        _one_of("kind", self.kind, Hide.TABLES)
+        one_of("kind", self.kind, Hide.TABLES)
+        named = ("namespace", self.namespace)
+        key = named if self.kind == "namespace" else (ref(self.namespace, self.name),)
         column = "shown_at" if self.shown else "hidden_at"
-        return [(Hide.TABLES[self.kind], (ref(self.namespace, self.name),), {column: self.at})]
+        return [(Hide.TABLES[self.kind], key, {column: self.at if self.after is None else self.after})]
 
 
-class SetRunState(_Said, frozen=True, tag="run_state"):
+class SetRunState(Said, frozen=True, tag="run_state"):
     """Set a run's state by hand."""
 
     run_id: str
@@ -76,11 +76,11 @@ class SetRunState(_Said, frozen=True, tag="run_state"):
 
     def rows(self) -> list[Row]:
         """The run, and its job where it is named."""
-        _one_of("state", self.state, RANK)
+        one_of("state", self.state, RANK)
         return _run_state(self)
 
 
-class SetAlias(_Said, frozen=True, tag="alias"):
+class SetAlias(Said, frozen=True, tag="alias"):
     """Add an alias rule, or take it back."""
 
     rule: dict[str, Any]
@@ -94,7 +94,7 @@ class SetAlias(_Said, frozen=True, tag="alias"):
         return [("aliases", (match,), {"rule": (self.at, body)})]
 
 
-class Say(_Said, frozen=True, tag="say"):
+class Say(Said, frozen=True, tag="say"):
     """Say something of a thing by hand: its description, its owner. It outlives what later events say."""
 
     kind: str
@@ -108,7 +108,7 @@ class Say(_Said, frozen=True, tag="say"):
 
     def rows(self) -> list[Row]:
         """One row for each thing said."""
-        _one_of("kind", self.kind, Say.KINDS)
+        one_of("kind", self.kind, Say.KINDS)
         owner = ref(self.namespace, self.name) if self.kind in ("job", "dataset") else self.name
         return [
             ("said", (self.kind, owner, self.field, name), {"value": (self.at, value or "")})
@@ -116,7 +116,7 @@ class Say(_Said, frozen=True, tag="say"):
         ]
 
 
-class Spent(_Said, frozen=True, tag="spent"):
+class Spent(Said, frozen=True, tag="spent"):
     """A command whose effect has gone: the run that it was about is no longer kept, or its subject was forgotten.
 
     It stays for the audit trail, with what was said unless that was to be forgotten, and says nothing any more.
@@ -130,7 +130,7 @@ class Spent(_Said, frozen=True, tag="spent"):
         return []
 
 
-class Forget(_Said, frozen=True, tag="forget"):
+class Forget(Said, frozen=True, tag="forget"):
     """A dataset, job or run was taken out of tables and log for good; this stays to tell who did so."""
 
     kind: str
@@ -141,11 +141,79 @@ class Forget(_Said, frozen=True, tag="forget"):
 
     def rows(self) -> list[Row]:
         """Nothing."""
-        _one_of("kind", self.kind, ("dataset", "job", "run"))
+        one_of("kind", self.kind, ("dataset", "job", "run"))
         return []
 
 
-Command = SetTag | Hide | SetRunState | SetAlias | Say | Spent | Forget
+class SetIncident(Said, frozen=True, tag="incident"):
+    """Acknowledge, resolve, mute or reopen an incident, or leave a note on it."""
+
+    incident: int
+    status: str = ""
+    """Empty where only a note is left."""
+    reason: str = ""
+    note: str = ""
+    until: int | None = None
+    """When a mute ends; None: never."""
+
+    STATUSES: ClassVar[tuple[str, ...]] = ("open", "acknowledged", "resolved", "muted")
+
+    def rows(self) -> list[Row]:
+        """The verdict, beside those before it: they are never overwritten."""
+        one_of("status", self.status, ("", *SetIncident.STATUSES))
+        if not self.status and not self.note:
+            raise EventError("note", "a verdict without a status is a note, and has none")
+        if not 0 <= self.incident < 1 << 63:
+            raise EventError("incident", f"{self.incident} is no incident's id")
+        row: dict[str, Any] = {
+            name: (self.at, value) for name in ("reason", "note") if (value := text(getattr(self, name)))
+        }
+        if self.status == "muted" and self.until is not None:
+            row["until"] = (self.at, self.until)
+        return [("verdicts", (self.incident, self.at, text(self.by) or "", self.status), row)]
+
+
+class Watch(Said, frozen=True, tag="watch"):
+    """Hold a dataset's row counts or freshness against its own history, or stop doing so."""
+
+    pattern: str
+    """`namespace/name`; `*` stands for anything."""
+    measure: str
+    live: bool = True
+    sensitivity: float = 6.0
+    """How many robust deviations from the median are too many."""
+    history: int = 20
+    """How many runs before it a run is held against."""
+
+    MEASURES: ClassVar[tuple[str, ...]] = ("volume", "freshness")
+
+    def rows(self) -> list[Row]:
+        """The watch under what it watches; empty when it is taken back."""
+        one_of("measure", self.measure, Watch.MEASURES)
+        if not text(self.pattern):
+            raise EventError("pattern", "is empty")
+        if not 0 < self.sensitivity <= 1000 or not 5 <= self.history <= 500:
+            raise EventError("sensitivity", "is more than 0 and at most 1000; history is from 5 to 500")
+        body = {"sensitivity": self.sensitivity, "history": self.history} if self.live else None
+        said = msgspec.json.encode(body, order="sorted").decode() if body else ""
+        return [("watches", (text(self.pattern), self.measure), {"rule": (self.at, said)})]
+
+
+Command = (
+    SetTag
+    | Hide
+    | SetRunState
+    | SetAlias
+    | Say
+    | Name
+    | DefineDataset
+    | DefineJob
+    | DefineRun
+    | SetIncident
+    | Watch
+    | Spent
+    | Forget
+)
 _decoder = msgspec.json.Decoder(Command)
 
 
@@ -199,8 +267,3 @@ def _run_state(command: SetRunState) -> list[Row]:
         rows.append(("jobs", (job,), {"first_seen": at, "last_seen": at}))
     rows.append(("runs", (run_uuid(command.run_id),), row))
     return rows
-
-
-def _one_of(field: str, value: str, known: Any) -> None:
-    if value not in known:
-        raise EventError(field, f"{value!r} is none of {', '.join(known)}")

@@ -20,6 +20,8 @@ FINAL = 1 << 61
 """Added to a terminal state's stamp: it outranks any other, whatever the clocks say."""
 HEARSAY = -(1 << 61)
 """Added to the stamp of what a child run says of its parent: the parent's own word outranks it."""
+SPOKEN = 1 << 61
+"""Added to the stamp of what people say by hand: it outlives what events say."""
 _MAX_ERROR = 2_000
 _ABSENT = (b"null", b"")
 
@@ -33,7 +35,10 @@ def derive(event: Event) -> list[Row]:
     rows: list[Row] = []
     seen = {"first_seen": event.time, "last_seen": event.time}
     if event.kind == "dataset":
-        _dataset(rows, event, seen, event.dataset)  # type: ignore[arg-type]  # a dataset event has one
+        dataset, told = _dataset(rows, event, seen, event.dataset)  # type: ignore[arg-type]  # it has one
+        _assertions(rows, event, dataset, told)
+        schema = {"schema": (event.time, schema_of(*told["schema"])[0])} if "schema" in told else {}
+        rows.append(("described", (dataset, event.time), schema))
         return rows
     job = ref(event.job.namespace, event.job.name)  # type: ignore[union-attr]  # the other kinds have a job
     _job(rows, event, seen, job)
@@ -47,6 +52,7 @@ def derive(event: Event) -> list[Row]:
                 _io(rows, event, seen, direction, dataset, each, told)
             else:
                 rows.append(("declared", (job, event.time, direction, dataset), {}))
+                _assertions(rows, event, dataset, told)
             if direction == "out" and "columnLineage" in told:
                 columns = columns_of(*told["columnLineage"])
                 if columns is not None:
@@ -112,6 +118,10 @@ def _parent(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet:
             continue
         row[column] = (event.time, run_uuid(run))
         theirs: dict[str, Any] = {"first_seen": event.time, "last_seen": event.time}
+        if column == "parent":
+            _nominal(
+                rows, theirs, event, job, _nominal_facet(event), HEARSAY
+            )  # of an Airflow task: its DAG run's
         if owner is not None:
             theirs["job"] = (event.time + HEARSAY, owner)
             if owner != job:
@@ -122,10 +132,17 @@ def _parent(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet:
         rows.append(("jobs", (job,), of_job))
 
 
-def _nominal(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: dict[str, Any]) -> None:
+def _nominal_facet(event: Event) -> dict[str, Any]:
+    raw = bytes((event.run_facets or {}).get("nominalTime", b""))
+    return facet_of(digest_of(raw), raw) if raw else {}
+
+
+def _nominal(
+    rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: dict[str, Any], shift: int = 0
+) -> None:
     for column, field in (("nominal_start", "nominalStartTime"), ("nominal_end", "nominalEndTime")):
         try:
-            _say(row, column, event.time, micros(facet[field]))
+            _say(row, column, event.time + shift, micros(facet[field]))
         except (KeyError, AttributeError, ValueError, OverflowError):
             continue  # a time that is none: the facet keeps it
 
@@ -135,11 +152,24 @@ def _error(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: 
     _say(row, "error", event.time, message and message[:_MAX_ERROR])
 
 
+def _tests(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: dict[str, Any]) -> None:
+    """Tests that the run tells of by themselves; one that was skipped has not ended either way."""
+    for each in objects(facet.get("tests")):
+        test, status = text(each.get("name")), (text(each.get("status")) or "").lower()
+        if test is not None and status not in ("skip", "skipped"):
+            told = {"first_seen": event.time, "last_seen": event.time}
+            rows.append(("tests", (event.run_id, test), _ended(told, event.time, each, status in _PASSED)))
+
+
+_PASSED = ("pass", "passed", "success")
+
+
 _RUN_FACETS: dict[str, Callable[[list[Row], dict[str, Any], Event, str, dict[str, Any]], None]] = {
     "parentRun": _parent,  # the name in the first spec versions; `parent` comes later and wins
     "parent": _parent,
     "nominalTime": _nominal,
     "errorMessage": _error,
+    "test": _tests,
 }
 
 
@@ -200,7 +230,10 @@ def _io(
     if "version" in told:
         _say(row, "version", at, text(facet_of(*told["version"]).get("datasetVersion")))
     if "schema" in told:
-        row["schema"] = (at, schema_of(*told["schema"])[0])
+        schema = schema_of(*told["schema"])[0]
+        row["schema"] = (at, schema)
+        if direction == "out":
+            rows.append(("schemas", (dataset, schema), {"first_written": at, "last_written": at}))
     if direction == "out":
         if "lifecycleStateChange" in told:
             _say(
@@ -211,12 +244,7 @@ def _io(
             )
         if "columnLineage" in told and (columns := columns_of(*told["columnLineage"])) is not None:
             row["columns"] = (at, columns.fingerprint)
-    for name, field in (
-        ("dataQualityAssertions", "assertion"),
-        ("greatExpectations_assertions", "expectationType"),
-    ):
-        if name in every:
-            _assertions(rows, event, dataset, field, facet_of(*every[name]))
+    _assertions(rows, event, dataset, every)
     rows.append(("inputs" if direction == "in" else "outputs", (run, dataset), row))
 
 
@@ -230,16 +258,32 @@ _COUNTS: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
 }
 
 
-def _assertions(rows: list[Row], event: Event, dataset: str, field: str, facet: dict[str, Any]) -> None:
-    for each in objects(facet.get("assertions")):
-        test = text(each.get("name")) or text(each.get(field)) or ""
-        row: dict[str, Any] = {"first_seen": event.time, "last_seen": event.time}
-        # what does not say that it passed has failed, and at equal times a failure is what counts
-        row["failed"] = (event.time, int(each.get("success") is not True))
-        row["details"] = (event.time, msgspec.json.encode(each, order="sorted").decode())
-        _say(row, "severity", event.time, text(each.get("severity")))
-        column = text(each.get("column")) or ""
-        rows.append(("assertions", (event.run_id, dataset, test, column), row))
+_CHECKS = (("dataQualityAssertions", "assertion"), ("greatExpectations_assertions", "expectationType"))
+
+
+def _assertions(rows: list[Row], event: Event, dataset: str, facets: Told) -> None:
+    """The checks of a dataset, wherever they stand: in its own facets or in those of an input or output."""
+    for name, field in _CHECKS:
+        for each in objects(facet_of(*facets[name]).get("assertions")) if name in facets else ():
+            test = text(each.get("name")) or text(each.get(field)) or ""
+            column = text(each.get("column")) or ""
+            passed = each.get("success") is True  # what does not say that it passed has failed
+            if event.kind == "run":
+                told = {"first_seen": event.time, "last_seen": event.time}
+                key: tuple[Any, ...] = (event.run_id, dataset, test, column)
+                rows.append(("assertions", key, _ended(told, event.time, each, passed)))
+            else:
+                told = _ended({}, event.time, each, passed)
+                told["failed"] = int(not passed)
+                rows.append(("checks", (dataset, event.time, test, column), told))
+
+
+def _ended(row: dict[str, Any], at: int, told: dict[str, Any], passed: bool) -> dict[str, Any]:
+    """How a check ended; at equal times a failure is what counts."""
+    row["failed"] = (at, int(not passed))
+    row["details"] = (at, msgspec.json.encode(told, order="sorted").decode())
+    _say(row, "severity", at, text(told.get("severity")))
+    return row
 
 
 def _tags(rows: list[Row], event: Event, kind: str, owner: str, told: Told) -> None:

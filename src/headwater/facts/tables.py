@@ -158,6 +158,12 @@ TABLES: dict[str, Table] = {
             "what a job event said of a job's inputs and outputs, at its time",
         ),
         Table(
+            "described",
+            {"dataset": _DATASET, "at": _INT},
+            {"schema": _latest(_DIGEST)},
+            "that a dataset event, or a person, told of a dataset by itself, at its time",
+        ),
+        Table(
             "column_edges",
             {"job": _JOB, "dataset": _DATASET, "fingerprint": _DIGEST},
             _SEEN,
@@ -169,12 +175,29 @@ TABLES: dict[str, Table] = {
             {},
             "the datasets that a set of column relations reads",
         ),
-        Table("schemas", {"dataset": _DATASET, "schema": _DIGEST}, _SEEN, "the schemas a dataset has had"),
+        Table(
+            "schemas",
+            {"dataset": _DATASET, "schema": _DIGEST},
+            {**_SEEN, "first_written": _MIN, "last_written": _MAX},
+            "the schemas a dataset has had, and when a run wrote it with them; a reader may know only some columns",
+        ),
         Table(
             "assertions",
             {"run": _RUN, "dataset": _DATASET, "assertion": _TEXT, "field": _TEXT},
             {**_SEEN, "failed": _latest(_INT), "severity": _latest(), "details": _latest()},
             "a data-quality check and how it ended",
+        ),
+        Table(
+            "checks",
+            {"dataset": _DATASET, "at": _INT, "assertion": _TEXT, "field": _TEXT},
+            {"failed": Column(Rule.MAX), "severity": _latest(), "details": _latest()},
+            "a data-quality check that no run told: of a dataset or job event, at its time",
+        ),
+        Table(
+            "tests",
+            {"run": _RUN, "test": _TEXT},
+            {**_SEEN, "failed": _latest(_INT), "severity": _latest(), "details": _latest()},
+            "a test that a run tells of without naming a dataset",
         ),
         Table("run_facets", {"run": _RUN, "name": _TEXT, "body": _DIGEST}, _SEEN, "facets of a run"),
         Table("job_facets", {"job": _JOB, "name": _TEXT, "body": _DIGEST}, _SEEN, "facets of a job"),
@@ -201,6 +224,24 @@ TABLES: dict[str, Table] = {
             {"kind": _TEXT, "owner": _TEXT, "field": _TEXT, "name": _TEXT},
             {"value": _latest()},
             "what people said of a thing by hand: a description, an owner; empty when taken back",
+        ),
+        Table(
+            "named",
+            {"kind": _TEXT, "name": _TEXT},
+            {**_SEEN, **_SHOWN},
+            "a namespace, source or tag that people spoke of by itself",
+        ),
+        Table(
+            "verdicts",
+            {"incident": _INT, "at": _INT, "by": _TEXT, "status": _TEXT},
+            {"reason": _latest(), "note": _latest(), "until": _latest(_INT)},
+            "what people decided on an incident; the status is empty where only a note was left",
+        ),
+        Table(
+            "watches",
+            {"pattern": _TEXT, "measure": _TEXT},
+            {"rule": _latest()},
+            "datasets whose row counts or freshness are held against their own history; empty when taken back",
         ),
         Table("aliases", {"match": _TEXT}, {"rule": _latest()}, "alias rules; empty when taken back"),
         Table(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from headwater.facts.flows import ColumnKey, Flow, Relation, When
-from headwater.graph import ColumnWalk, Direction, Walk, walk, walk_columns
-from headwater.query.nodes import Node, iso, node_id, resolve
+from headwater.graph import ColumnWalk, Direction, Walk, applications, walk, walk_columns
+from headwater.query.nodes import Node, identify, iso, node_id, resolve
+from headwater.query.runs import graph_around
 from headwater.store import Store
 
 if TYPE_CHECKING:
     from headwater.store import Reader
 
 MAX_DEPTH = 1_000
+FAN = 500
+"""How many nodes next to one are followed each way; how many more there are is told."""
+Granularity = Literal["all", "dataset", "job", "application", "run"]
 
 
 def lineage(
@@ -25,13 +29,22 @@ def lineage(
     columns: bool = False,
     when: When = When(),  # noqa: B008 - frozen
     limit: int = 10_000,
+    fan: int | None = FAN,
+    granularity: Granularity = "all",
 ) -> dict[str, Any]:
     """The graph around a node: `{"start", "nodes", "edges", "columns", "cut"}`.
 
     A start that names a column (`datasetField:…`) gives the graph of that column: its datasets, the jobs
     between them, and the relations from column to column.
+
+    `granularity` folds it: `dataset` and `job` keep one kind and tell what stands between, `application` folds jobs
+    into the one they are a part of, `run` is the graph of runs and of the versions they left behind.
     """
     depth = max(0, min(depth, MAX_DEPTH))
+    if granularity == "run":
+        with store.read() as reader:
+            start = resolve(reader, text)
+            return graph_around(reader, start, identify(reader, start), direction, depth, when.until, limit)
     with store.read() as reader:
         start = resolve(reader, text)
         edges = reader.edges(when)
@@ -43,7 +56,7 @@ def lineage(
             around, relations, cut = _along(found), found.relations, found.cut
         else:
             which = {"datasets" if start.kind == "dataset" else "jobs": [start.number]}
-            around = walk(edges, **which, direction=direction, depth=depth, limit=limit)
+            around = walk(edges, **which, direction=direction, depth=depth, limit=limit, fan=fan)
             cut = around.cut
             if columns:
                 inside = around.datasets
@@ -52,7 +65,69 @@ def lineage(
                     for each in edges.all_relations(around.writes)
                     if each.source[0] in inside and each.target[0] in inside
                 ]
-        return _model(reader, start, around, relations, cut)
+        model = _model(reader, start, around, relations, cut)
+        if granularity == "application":
+            return _folded(reader, model, around)
+        return model if granularity == "all" else _narrowed(model, granularity.upper())
+
+
+def _folded(reader: Reader, model: dict[str, Any], around: Walk) -> dict[str, Any]:
+    """Each job in the place of the one it is a part of: actions in their application, tasks in their DAG."""
+    rows = reader.nodes("job", around.jobs)
+    part_of = applications(
+        {number: row["parent"] for number, row in rows.items()}, reader.trail().leading(rows)
+    )
+    wholes = reader.nodes("job", set(part_of.values()))
+    known = {each["id"]: each for each in model["nodes"]}
+    into: dict[str, str] = {}
+    made: dict[str, dict[str, Any]] = {}
+    for number, row in rows.items():
+        own = node_id("job", row["namespace"], row["name"])
+        whole = wholes[part_of[number]]
+        into[own] = name = node_id("job", whole["namespace"], whole["name"])
+        hop = known[own]["distance"]
+        node = made.setdefault(name, {**_node("job", name, whole, hop), "jobs": 0})
+        node["jobs"] += 1
+        node["distance"] = min(node["distance"], hop)
+        for side, count in known[own].get("more", {}).items():
+            node.setdefault("more", {}).setdefault(side, 0)
+            node["more"][side] += count
+    nodes = [each for each in model["nodes"] if each["type"] != "JOB"] + list(made.values())
+    edges = sorted({(into.get(e["from"], e["from"]), into.get(e["to"], e["to"])) for e in model["edges"]})
+    for each in model["columns"]:
+        each["jobs"] = sorted({into.get(job, job) for job in each["jobs"]})
+    return {
+        **model,
+        "start": into.get(model["start"], model["start"]),
+        "nodes": sorted(nodes, key=lambda node: (node["distance"], node["id"])),
+        "edges": [{"from": source, "to": target} for source, target in edges],
+    }
+
+
+def _narrowed(model: dict[str, Any], keep: str) -> dict[str, Any]:
+    """The nodes of one kind; an edge for each way from one to the next, and what stands between."""
+    kept = {each["id"] for each in model["nodes"] if each["type"] == keep}
+    into: dict[str, set[str]] = {}
+    out_of: dict[str, set[str]] = {}
+    for each in model["edges"]:
+        if each["from"] in kept:
+            into.setdefault(each["to"], set()).add(each["from"])
+        else:
+            out_of.setdefault(each["from"], set()).add(each["to"])
+    via: dict[tuple[str, str], set[str]] = {}
+    for between, sources in into.items():
+        for target in out_of.get(between, ()):
+            for source in sources:
+                via.setdefault((source, target), set()).add(between)
+    return {
+        **model,
+        "nodes": [each for each in model["nodes"] if each["type"] == keep],
+        "edges": [
+            {"from": source, "to": target, "via": sorted(between)}
+            for (source, target), between in sorted(via.items())
+        ],
+        "columns": model["columns"] if keep == "DATASET" else [],
+    }
 
 
 def _along(found: ColumnWalk) -> Walk:
@@ -76,7 +151,10 @@ def _model(
     for kind, rows, hops in (("dataset", datasets, around.datasets), ("job", jobs, around.jobs)):
         for number, row in rows.items():
             ids[kind, number] = name = node_id(kind, row["namespace"], row["name"])
-            nodes.append(_node(kind, name, row, hops[number]))
+            node = _node(kind, name, row, hops[number])
+            if (more := around.more.get((kind, number))) is not None:
+                node["more"] = more
+            nodes.append(node)
     parents = reader.nodes("job", {row["parent"] for row in jobs.values() if row["parent"] is not None})
     for node, row in zip(nodes[len(datasets) :], jobs.values(), strict=True):
         if row["parent"] in parents:

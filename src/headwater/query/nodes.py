@@ -48,6 +48,8 @@ def resolve(reader: Reader, text: str) -> Node:
         Ambiguous: several do; it lists their ids.
 
     """
+    if "\0" in text:  # no database keeps it, so nothing is called so
+        raise NotFound(f"no node is called {text!r}")
     found = list(dict.fromkeys(_exact(reader, text))) or list(dict.fromkeys(_suffix(reader, text)))
     if not found:
         raise NotFound(f"no node is called {text!r}; `headwater search` looks for parts of names")
@@ -106,12 +108,12 @@ def moment(text: str, now: datetime | None = None) -> int:
     text = text.strip()
     if text == "now":
         text = "-0s"
-    if text[:1] == "-" and text[-1:] in _UNITS and text[1:-1].isdigit():
-        ago = timedelta(**{_UNITS[text[-1]]: int(text[1:-1])})
-        return int(((now or datetime.now(timezone.utc)) - ago).timestamp() * 1_000_000)
     try:
+        if text[:1] == "-" and text[-1:] in _UNITS and text[1:-1].isdecimal():
+            ago = timedelta(**{_UNITS[text[-1]]: int(text[1:-1])})
+            return int(((now or datetime.now(timezone.utc)) - ago).timestamp() * 1_000_000)
         return micros(f"{text}T00:00:00" if len(text) == 10 else text)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ConfigError(f"{text!r} is no time: write 2026-01-31T12:00:00Z, 2026-01-31, or -24h") from None
 
 

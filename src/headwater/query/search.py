@@ -1,4 +1,4 @@
-"""query.search: a few letters -> the datasets and jobs whose names hold them."""
+"""query.search: a few letters -> the datasets and jobs that have them: in names, columns, SQL, descriptions, tags, owners."""
 
 from __future__ import annotations
 
@@ -11,22 +11,45 @@ KINDS = ("dataset", "job")
 
 
 def search(
-    store: Store, text: str, *, kind: str | None = None, namespace: str | None = None, limit: int = 25
+    store: Store,
+    text: str,
+    *,
+    kind: str | None = None,
+    namespace: str | None = None,
+    tag: str | None = None,
+    owner: str | None = None,
+    limit: int = 25,
 ) -> list[dict[str, Any]]:
-    """What holds `text` in its name or namespace; the shortest names first, they are the closest."""
-    found: list[dict[str, Any]] = []
+    """What `text` means, the closest first; every word of it may be the beginning of one.
+
+    `match` tells how: `exact` (the name, or its last part), `prefix`, `part` (in the name), `text` (elsewhere); `matches`
+    where, with the letters to highlight.
+    """
+    if any("\0" in (each or "") for each in (text, namespace, tag, owner)):
+        return []  # no database keeps it, so nothing has it
     with store.read() as reader:
-        for each in (kind,) if kind else KINDS:
-            numbers = reader.match(each, text, limit=limit, namespace=namespace)
-            rows = reader.nodes(each, numbers)
-            found += [
-                {
-                    "id": node_id(each, rows[number]["namespace"], rows[number]["name"]),
-                    "type": each.upper(),
-                    "namespace": rows[number]["namespace"],
-                    "name": rows[number]["name"],
-                    "lastSeen": iso(rows[number]["last_seen"]),
-                }
-                for number in numbers
-            ]
-    return sorted(found, key=lambda row: (len(row["name"]), row["name"], row["id"]))[:limit]
+        hits = reader.search(
+            text, kinds=(kind,) if kind else KINDS, namespace=namespace, tag=tag, owner=owner, limit=limit
+        )
+        seen = {
+            (each, number): row["last_seen"]
+            for each in KINDS
+            for number, row in reader.nodes(
+                each, {hit["number"] for hit in hits if hit["kind"] == each}
+            ).items()
+        }
+    return [
+        {
+            "id": node_id(hit["kind"], hit["told"].namespace, hit["told"].name),
+            "type": hit["kind"].upper(),
+            "namespace": hit["told"].namespace,
+            "name": hit["told"].name,
+            "lastSeen": iso(seen.get((hit["kind"], hit["number"]))),
+            "match": hit["how"],
+            "matches": hit["matches"],
+            "description": hit["told"].description or None,
+            "owners": hit["told"].owners,
+            "tags": hit["told"].tags,
+        }
+        for hit in hits
+    ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from headwater.errors import NotFound
 from headwater.facts import ref
 from headwater.facts.flows import When
 from headwater.query.nodes import Node, iso, node_id, resolve
+from headwater.query.runs import related_ids, run_id_of, run_line
 from headwater.store import Store
 
 if TYPE_CHECKING:
@@ -18,22 +18,16 @@ if TYPE_CHECKING:
 def show(store: Store, text: str, *, when: When = When(), runs: int = 10) -> dict[str, Any]:  # noqa: B008 - frozen
     """A dataset, a job, or a run (`run:UUID`, or the UUID alone)."""
     with store.read() as reader:
-        run_id = _run_id(text)
+        run_id = run_id_of(text)
         if run_id is not None:
             return _run(reader, run_id)
         node = resolve(reader, text)
         return _job(reader, node, when, runs) if node.kind == "job" else _dataset(reader, node, when)
 
 
-def _run_id(text: str) -> str | None:
-    try:
-        return str(UUID(text.removeprefix("run:")))
-    except ValueError:
-        return None
-
-
 def _head(reader: Reader, node: Node) -> dict[str, Any]:
     row = reader.nodes(node.kind, [node.number])[node.number]
+    told = reader.told(node.kind, [node.number])[node.number]
     return {
         "id": node_id(node.kind, row["namespace"], row["name"]),
         "type": node.kind.upper(),
@@ -41,6 +35,8 @@ def _head(reader: Reader, node: Node) -> dict[str, Any]:
         "name": row["name"],
         "firstSeen": iso(row["first_seen"]),
         "lastSeen": iso(row["last_seen"]),
+        "description": told.description or None,
+        "owners": told.owners,
         "tags": reader.tags(node.kind, ref(row["namespace"], row["name"])),
         "facets": reader.facets(node.kind, node.number),
     }
@@ -71,7 +67,9 @@ def _job(reader: Reader, node: Node, when: When, limit: int) -> dict[str, Any]:
         }
         for each in reader.versions(node.number)
     ]
-    model["runs"] = [_run_line(reader, run) for run in reader.runs(job=node.number, limit=limit)]
+    found = reader.runs(job=node.number, limit=limit)
+    related = related_ids(reader, found)
+    model["runs"] = [run_line(related, run) for run in found]
     return model
 
 
@@ -81,6 +79,8 @@ def _dataset(reader: Reader, node: Node, when: When) -> dict[str, Any]:
     model["aliases"] = [f"{namespace}/{name}" for _, namespace, name in reader.names_of(node.number)[1:]]
     schemas = reader.schemas(node.number)
     model["fields"] = schemas[0]["fields"] if schemas else []
+    told = reader.told("dataset", [node.number])[node.number]
+    model["columns"] = [each for each in told.columns if each["description"] or each["tags"]]
     model["schemas"] = [
         {**each, "first_seen": iso(each["first_seen"]), "last_seen": iso(each["last_seen"])}
         for each in schemas
@@ -95,7 +95,7 @@ def _run(reader: Reader, run_id: str) -> dict[str, Any]:
     row = reader.run(run_id)
     if row is None:
         raise NotFound(f"no run has the id {run_id}")
-    model = _run_line(reader, row)
+    model = run_line(related_ids(reader, [row]), row)
     model["type"] = "RUN"
     model["facets"] = reader.facets("run", row["id"])
     for side, rows in reader.io(row["id"]).items():
@@ -112,25 +112,6 @@ def _run(reader: Reader, run_id: str) -> dict[str, Any]:
         ]
     model["assertions"] = [_assertion(each) for each in reader.assertions(run=row["id"])]
     return model
-
-
-def _run_line(reader: Reader, row: dict[str, Any]) -> dict[str, Any]:
-    ids = reader.run_ids({number for number in (row["parent"], row["root"]) if number is not None})
-    started = row["started_at"] if row["started_at"] is not None else row["first_seen"]
-    return {
-        "id": row["run_id"],
-        "job": node_id("job", row["job_namespace"], row["job_name"]) if row["job_name"] is not None else None,
-        "state": row["state"].split(" ", 1)[1] if row["state"] else None,
-        "startedAt": iso(started),
-        "endedAt": iso(row["ended_at"]),
-        "durationMs": (row["ended_at"] - started) // 1000 if row["ended_at"] is not None else None,
-        "nominalStart": iso(row["nominal_start"]),
-        "nominalEnd": iso(row["nominal_end"]),
-        "parent": ids.get(row["parent"]),
-        "root": ids.get(row["root"]),
-        "error": row["error"],
-        "producer": row["producer"],
-    }
 
 
 def _assertion(row: dict[str, Any]) -> dict[str, Any]:

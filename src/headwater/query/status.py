@@ -13,6 +13,8 @@ def status(store: Store, *, rejects: int = 0) -> dict[str, Any]:
     with store.read() as reader:
         model: dict[str, Any] = reader.stats()
         span = reader.span()
+        searchable = reader.searchable()
+    model["search"] = searchable
     model["firstEvent"], model["lastEvent"] = (iso(span[0]), iso(span[1])) if span else (None, None)
     if rejects:
         model["rejected"] = [

@@ -5,54 +5,81 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from litestar import Litestar, Request
+from litestar import Litestar, Request, Router
+from litestar.concurrency import sync_to_thread
+from litestar.config.cors import CORSConfig
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, MethodNotAllowedException
 from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.spec import Components, SecurityScheme
 
 import headwater
-from headwater.errors import ConfigError, HeadwaterError, TransportError
+from headwater.errors import HeadwaterError, TransportError
 from headwater.event import Limits
-from headwater.serve import faults, health, lineage, metrics, native
+from headwater.ingest import Retention
+from headwater.redact import Redaction
+from headwater.serve import (
+    correlator,
+    editing,
+    faults,
+    health,
+    incidents,
+    lineage,
+    logged,
+    marquez,
+    metrics,
+    native,
+    paths,
+    running,
+)
+from headwater.serve.auth import PUBLIC, Gate, check_keys, check_scopes
+from headwater.serve.bodies import Arriving
 from headwater.serve.consume import Consume, Feed
 from headwater.serve.intake import Intake
+from headwater.serve.journal import keep_journal
+from headwater.serve.oidc import Oidc
+from headwater.serve.settings import Serving
 from headwater.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """The settings of room `serve`."""
-
-    host: str = "127.0.0.1"
-    port: int = 5000
-    base_path: str = ""
-    read_only: bool = False
-    lineage_status: int = 201
-    """What a single `POST /api/v1/lineage` answers: 201 as Marquez does, 200 as Correlator."""
-    max_request_bytes: int = 64 << 20
-
-    def __post_init__(self) -> None:
-        if self.lineage_status not in (200, 201):
-            raise ConfigError(f"serve.lineage_status is {self.lineage_status}, not 200 or 201")
-        if self.base_path and not self.base_path.startswith("/"):
-            raise ConfigError(f"serve.base_path is {self.base_path!r}: it must start with a slash")
-
+from headwater.work import Worker, jobs
 
 READS = [
-    native.get_graph,
-    native.get_show,
-    native.get_search,
-    native.get_status,
+    *native.READS,
+    *logged.READS,
+    *editing.READS,
+    running.get_audit,
+    running.get_server,
+    *correlator.HANDLERS,
+    *incidents.HANDLERS,
     health.get_health,
+    health.get_ping,
     health.get_openapi,
     health.get_ready,
     metrics.get_metrics,
+    *marquez.READS,
 ]
-WRITES = [lineage.post_event, lineage.post_batch]
+WRITES = [
+    lineage.post_event,
+    lineage.post_batch,
+    running.post_check,
+    *marquez.WRITES,
+    *correlator.WRITES,
+    *incidents.WRITES,
+    *editing.WRITES,
+]
+"""What a read-only server does not have."""
+
+
+class App(Litestar):
+    """The web framework's app, for paths whose parts hold slashes."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""
+        if scope["type"] == "http":
+            paths.keep_slashes(scope)
+        await super().__call__(scope, receive, send)
 
 
 def create_app(
@@ -60,40 +87,100 @@ def create_app(
     serving: Serving = Serving(),  # noqa: B008 - frozen
     limits: Limits = Limits(),  # noqa: B008 - frozen
     spool: Path | None = None,
+    *,
     consume: Consume = Consume(),  # noqa: B008 - frozen
+    redaction: Redaction = Redaction(),  # noqa: B008 - frozen
+    oidc: Oidc = Oidc(),  # noqa: B008 - frozen
+    retention: Retention = Retention(),  # noqa: B008 - frozen
 ) -> Litestar:
     """The app over a store; `/metrics` tells of a spool on this machine, too. Whoever opened the store closes it."""
     tally = metrics.Tally(spool, store.room)
+    gate = Gate(store, serving, oidc, count=tally.turn_away)
+    arriving = Arriving(4 * serving.max_request_bytes)
 
     @asynccontextmanager
     async def writing(app: Litestar) -> AsyncIterator[None]:
-        intake = None if serving.read_only else Intake(store, limits, count=tally.count)
+        intake = None if serving.read_only else Intake(store, limits, redaction, count=tally.count)
         app.state.intake = intake
         fed = consume.brokers and not serving.read_only
-        feed = Feed(store, consume, limits, count=tally.count) if fed else None
+        feed = Feed(store, consume, limits, redaction, count=tally.count) if fed else None
+        worker = Worker(store, jobs(retention)) if serving.work and not serving.read_only else None
+        if worker is not None:
+            worker.start()
+        tally.watch(intake, lambda: arriving.bytes)
+        app.state.following = logged.Following(store)
         try:
             yield
         finally:
+            app.state.probe.stopping = True
+            if worker is not None:
+                await sync_to_thread(worker.close)
             if feed is not None:
                 feed.close()
             if intake is not None:
                 intake.close()
+            gate.close()
 
-    return Litestar(
-        route_handlers=[*READS, *([] if serving.read_only else WRITES)],
+    handlers = [*READS, *([] if serving.read_only else WRITES)]
+    app = App(
+        # one registration: handlers of one path that are registered one by one are wrapped more than once
+        route_handlers=[Router("/", route_handlers=handlers)],
         path=serving.base_path or None,
         lifespan=[writing],
-        middleware=[metrics.REQUESTS.middleware],
-        state=State({"store": store, "serving": serving, "tally": tally}),
+        guards=[gate.check],
+        middleware=[metrics.REQUESTS.middleware, paths.decode_parts],
+        cors_config=_cors(serving) if serving.cors_origins else None,
+        state=State(
+            {
+                "store": store,
+                "serving": serving,
+                "tally": tally,
+                "limits": limits,
+                "redaction": redaction,
+                "keep_all": Redaction(secrets=False),
+                "arriving": arriving,
+                "probe": health.Probe(store, read_only=serving.read_only),
+            }
+        ),
         exception_handlers={
             HeadwaterError: faults.answer_fault,
             MethodNotAllowedException: faults.answer_http,
             HTTPException: faults.answer_http,
+            Exception: faults.answer_unforeseen,
         },
-        openapi_config=OpenAPIConfig(title="Headwater", version=headwater.__version__, path="/hw/schema"),
+        openapi_config=_description(serving),
+        logging_config=None,  # `journal` has set it up
         request_max_body_size=None,  # `bodies` counts while it reads, and unpacked bytes at that
         signature_types=[Request],
         debug=False,
+    )
+    check_scopes(app)
+    app.asgi_handler = keep_journal(app.asgi_handler)  # outside of routing: an unknown path is told, too
+    return app
+
+
+def _cors(serving: Serving) -> CORSConfig:
+    return CORSConfig(
+        allow_origins=list(serving.cors_origins),
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"],
+        allow_headers=["Authorization", "Content-Type", "Content-Encoding", "X-API-Key", "X-Correlation-ID"],
+        expose_headers=["X-Correlation-ID", "Retry-After", "Location"],
+    )
+
+
+def _description(serving: Serving) -> OpenAPIConfig:
+    schemes: dict[str, Any] = {
+        "bearer": SecurityScheme(type="http", scheme="bearer"),
+        "key": SecurityScheme(type="apiKey", name="X-API-Key", security_scheme_in="header"),
+    }
+    return OpenAPIConfig(
+        title="Headwater",
+        version=headwater.__version__,
+        openapi_router=Router(
+            "/hw/schema", route_handlers=[], opt={"scope": PUBLIC}, include_in_schema=False
+        ),
+        components=Components(security_schemes=schemes),
+        security=[{"bearer": []}, {"key": []}] if serving.needs_keys else None,
     )
 
 
@@ -105,19 +192,36 @@ def run_server(
     listening: socket.socket | None = None,
     spool: Path | None = None,
     consume: Consume = Consume(),  # noqa: B008 - frozen
+    redaction: Redaction = Redaction(),  # noqa: B008 - frozen
+    oidc: Oidc = Oidc(),  # noqa: B008 - frozen
+    retention: Retention = Retention(),  # noqa: B008 - frozen
 ) -> None:
     """Serve until interrupted."""
     import uvicorn
 
-    sock = listening or listen(serving)
+    from headwater.serve.wire import Server, bounded
+
+    check_keys(store, serving, oidc)
+    app = create_app(
+        store, serving, limits, spool, consume=consume, redaction=redaction, oidc=oidc, retention=retention
+    )
     config = uvicorn.Config(
-        create_app(store, serving, limits, spool, consume),
-        log_level="warning",
+        app,
+        http=bounded(serving.max_header_bytes, serving.request_seconds),
+        ws="none",
+        log_config=None,
         access_log=False,
         lifespan="on",
-        timeout_graceful_shutdown=10,
+        server_header=False,
+        proxy_headers=bool(serving.trusted_proxies),
+        forwarded_allow_ips=list(serving.trusted_proxies),
+        timeout_graceful_shutdown=int(serving.shutdown_seconds),
     )
-    uvicorn.Server(config).run(sockets=[sock])
+
+    def stopping() -> None:
+        app.state.probe.stopping = True  # who follows the log hears of it, too
+
+    Server(config, stopping, serving.drain_seconds).run(sockets=[listening or listen(serving)])
 
 
 def listen(serving: Serving, *, tries: int = 1) -> socket.socket:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import Callable
 from typing import Any
 
 import zstandard
 from litestar import Request
+from litestar.concurrency import sync_to_thread
 from litestar.exceptions import ClientException, HTTPException
 
 from headwater.errors import TooLarge
@@ -19,7 +21,36 @@ class WrongType(HTTPException):
     status_code = 415
 
 
-async def read_body(request: Request[Any, Any, Any], limit: int) -> bytes:
+class Late(HTTPException):
+    """A body that did not arrive in time."""
+
+    status_code = 408
+
+
+class Crowded(HTTPException):
+    """More bytes are on their way in than may be held at once."""
+
+    status_code = 503
+
+
+class Arriving:
+    """The bytes of bodies that are on their way in: many clients that send slowly must not fill the memory."""
+
+    def __init__(self, most: int) -> None:
+        self.bytes, self._most = 0, most
+
+    def add(self, size: int) -> None:
+        """So many more have come."""
+        if self.bytes + size > self._most:
+            raise Crowded(
+                "the server is receiving more than it can hold: try again", headers={"Retry-After": "1"}
+            )
+        self.bytes += size
+
+
+async def read_body(
+    request: Request[Any, Any, Any], limit: int, seconds: float = 60, arriving: Arriving | None = None
+) -> bytes:
     """The body of a request, unpacked; refused as soon as it grows over `limit`, before it is held in memory."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind and kind != "application/json" and not kind.endswith(("+json", "/x-ndjson")):
@@ -32,30 +63,68 @@ async def read_body(request: Request[Any, Any, Any], limit: int) -> bytes:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in _ENCODINGS:
         raise WrongType(f"Content-Encoding is {encoding!r}: send identity, gzip, deflate or zstd")
-    parts: list[bytes] = []
-    size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > limit:
-            raise TooLarge("", f"the body is more than the {limit:,} bytes that a request may have")
-        parts.append(chunk)
-    body = b"".join(parts)
     try:
-        body = _ENCODINGS[encoding](body, limit + 1)
-    except (zlib.error, zstandard.ZstdError) as fault:
+        body = await asyncio.wait_for(_received(request, limit, arriving or Arriving(limit + 1)), seconds)
+    except asyncio.TimeoutError:
+        raise Late(
+            f"the body did not arrive within {seconds:g} seconds", headers={"Connection": "close"}
+        ) from None
+    try:
+        unpack = _ENCODINGS[encoding]
+        if len(body) < _LARGE:
+            body = unpack(body, limit + 1)
+        else:  # that takes a while: others are served meanwhile
+            body = await sync_to_thread(unpack, body, limit + 1)
+    except (zlib.error, zstandard.ZstdError, EOFError) as fault:
         raise ClientException(f"the body is not what its Content-Encoding says: {fault}") from None
     if len(body) > limit:
         raise TooLarge("", f"the body unpacks into more than the {limit:,} bytes that a request may have")
     return body
 
 
+async def _received(request: Request[Any, Any, Any], limit: int, arriving: Arriving) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in request.stream():
+            if size + len(chunk) > limit:
+                raise TooLarge("", f"the body is more than the {limit:,} bytes that a request may have")
+            arriving.add(len(chunk))
+            size += len(chunk)
+            parts.append(chunk)
+    finally:
+        arriving.bytes -= size
+    return b"".join(parts)
+
+
 def _inflate(body: bytes, room: int) -> bytes:
-    return zlib.decompressobj(wbits=47).decompress(body, room)  # gzip or zlib, whichever it is
+    """Gzip or zlib, whichever it is; gzip may have several members, but each costs a copy of what follows it."""
+    parts: list[bytes] = []
+    for _ in range(_MEMBERS):
+        unpack = zlib.decompressobj(wbits=47)
+        parts.append(unpack.decompress(body, room))
+        room -= len(parts[-1])
+        body = unpack.unused_data
+        if room <= 0 or (unpack.eof and not body):
+            return b"".join(parts)
+        if not unpack.eof:
+            raise EOFError("it ends too early")
+    raise EOFError(f"it has more than {_MEMBERS} members")
 
 
 def _zstd(body: bytes, room: int) -> bytes:
-    with zstandard.ZstdDecompressor().stream_reader(body, read_across_frames=True) as reader:
-        return reader.read(room)
+    """One frame or several; a frame that asks for more memory than a body may have is refused."""
+    reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+    with reader.stream_reader(body, read_across_frames=True) as unpacked:
+        made = unpacked.read(room)
+    if body and not made:  # what ends later than its first block is found to be no JSON
+        raise EOFError("it ends too early")
+    return made
+
+
+_WINDOW = 1 << 27
+_MEMBERS = 16
+_LARGE = 1 << 16
 
 
 _ENCODINGS: dict[str, Callable[[bytes, int], bytes]] = {

@@ -19,6 +19,7 @@ from headwater.event import Limits
 from headwater.guard import guard
 from headwater.ingest import Outcome, ingest
 from headwater.naming import scrub
+from headwater.redact import Redaction
 from headwater.store import Offset, Store
 
 if TYPE_CHECKING:
@@ -58,13 +59,15 @@ class Feed:
         store: Store,
         consume: Consume,
         limits: Limits,
+        redaction: Redaction = Redaction(),  # noqa: B008 - frozen
         count: Callable[[Outcome, float], None] = lambda outcome, seconds: None,
     ) -> None:
         try:
             from confluent_kafka import Consumer, KafkaException
         except ModuleNotFoundError as fault:
             raise NotInstalled("reading events from Kafka", "kafka") from fault
-        self._store, self._consume, self._limits, self._count = store, consume, limits, count
+        self._store, self._consume, self._count = store, consume, count
+        self._limits, self._redaction = limits, redaction
         try:
             self._consumer: Consumer = Consumer(
                 {
@@ -130,7 +133,7 @@ class Feed:
         while not self._stop.is_set():
             begun = perf_counter()
             try:
-                outcome = ingest(self._store, payloads, self._limits, offsets=offsets)
+                outcome = ingest(self._store, payloads, self._limits, self._redaction, offsets=offsets)
             except StoreError as fault:
                 if fault.cause == "moved":
                     self._rewind(offsets)

@@ -1,6 +1,7 @@
 """serve.faults: an error -> its status and its body, in the shape of the dialect that was spoken.
 
-Under `/api/v1` errors have Marquez's shape, elsewhere that of RFC 9457 (`application/problem+json`).
+Under `/api/v1` errors have Marquez's shape, on Correlator's paths its problem body, elsewhere that of RFC 9457
+(`application/problem+json`). Each has the correlation id of its request, under which the log tells of it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,17 @@ from headwater.errors import (
     StoreError,
     TooLarge,
 )
+from headwater.guard import guard
 from headwater.serve.intake import Busy
+from headwater.serve.journal import call_of
+
+_CORRELATOR = (
+    "/api/v1/lineage/batch",
+    "/api/v1/lineage/events",
+    "/api/v1/incidents",
+    "/api/v1/health/correlation",
+)
+_PROBLEMS = "https://getcorrelator.io/problems"
 
 STATUS: dict[type[HeadwaterError], int] = {
     TooLarge: 413,
@@ -53,21 +64,52 @@ def answer_fault(request: Request[Any, Any, Any], fault: HeadwaterError) -> Resp
 
 def answer_http(request: Request[Any, Any, Any], fault: HTTPException) -> Response[Any]:
     """An error of the web framework: an unknown path, a wrong parameter."""
-    more = {"errors": fault.extra} if fault.extra else {}
+    more: dict[str, Any] = {"errors": fault.extra} if fault.extra else {}
+    if fault.status_code == 400 and _marquez(request):  # its errors are sentences
+        found = fault.extra if isinstance(fault.extra, list) else [fault.extra or fault.detail]
+        more = {"errors": [_sentence(each) for each in found]}
     return _answer(request, fault.status_code, fault.detail, more, dict(fault.headers or {}))
+
+
+def answer_unforeseen(request: Request[Any, Any, Any], fault: Exception) -> Response[Any]:
+    """A fault of ours: the log has it, the answer has nothing of it but the id under which the log tells it."""
+    guard.caught(f"answering {request.method} {request.scope.get('path_template') or 'a request'}", fault)
+    return _answer(request, 500, "a fault of the server's own: its log tells more", {}, {})
+
+
+def _marquez(request: Request[Any, Any, Any]) -> bool:
+    serving = request.app.state.serving
+    path: str = request.scope["path"].removeprefix(serving.base_path)
+    return path.startswith("/api/") and not _correlator(path, serving.lineage_status)
+
+
+def _correlator(path: str, lineage_status: int) -> bool:
+    """Whether a path is one that Correlator's clients call."""
+    return path.startswith(_CORRELATOR) or (path == "/api/v1/lineage" and lineage_status == 200)
+
+
+def _sentence(told: Any) -> str:
+    """`{"key": "limit", "message": "Expected `int` >= 0"}` -> one sentence."""
+    if not isinstance(told, dict):
+        return str(told)
+    return f"{told.get('key', '')} {told.get('message', '')}".strip()
 
 
 def _answer(
     request: Request[Any, Any, Any], status: int, message: str, more: dict[str, Any], headers: dict[str, str]
 ) -> Response[Any]:
-    path = request.url.path.removeprefix(request.app.state.serving.base_path)
-    if path.startswith("/api/"):
+    more["correlation_id"] = call_of(request.scope).id
+    serving = request.app.state.serving
+    path = request.scope["path"].removeprefix(serving.base_path)
+    correlator = _correlator(path, serving.lineage_status)
+    if path.startswith("/api/") and not correlator:
         return Response({"code": status, "message": message, **more}, status_code=status, headers=headers)
     body = {
-        "type": "about:blank",
+        "type": f"{_PROBLEMS}/{status}" if correlator else "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": message,
+        "instance": path,
         **more,
     }
     return Response(body, status_code=status, headers=headers, media_type="application/problem+json")

@@ -17,8 +17,9 @@ from time import perf_counter
 from headwater.errors import EventError, HeadwaterError, StoreError
 from headwater.event import Limits
 from headwater.guard import guard
-from headwater.ingest import Outcome, ingest
-from headwater.store import Batch, Reject, Store
+from headwater.ingest import Outcome, ingest, reject
+from headwater.redact import Redaction
+from headwater.store import Batch, Store
 
 _BATCH_EVENTS = 2_000
 _BATCH_BYTES = 32 << 20
@@ -47,11 +48,13 @@ class Intake:
         self,
         store: Store,
         limits: Limits,
+        redaction: Redaction = Redaction(),  # noqa: B008 - frozen
         *,
         max_waiting_bytes: int = 256 << 20,
         count: Callable[[Outcome, float], None] = lambda outcome, seconds: None,
     ) -> None:
         self._store, self._limits, self._max, self._count = store, limits, max_waiting_bytes, count
+        self._redaction = redaction
         self._waiting: deque[_Waiting] = deque()
         self._bytes = 0
         self._wake = threading.Condition()
@@ -73,13 +76,18 @@ class Intake:
         waiting = _Waiting(payloads, refused, size, loop, loop.create_future())
         with self._wake:
             if self._closed:
-                raise StoreError("the server is shutting down")
+                raise Busy("the server is shutting down: try again")
             if self._bytes and self._bytes + size > self._max:
                 raise Busy("the server is busy: more events wait to be written than may wait; try again")
             self._waiting.append(waiting)
             self._bytes += size
             self._wake.notify()
         return await waiting.answer
+
+    def waiting(self) -> tuple[int, int]:
+        """How many requests wait to be written, and how many bytes they hold."""
+        with self._wake:
+            return len(self._waiting), self._bytes
 
     def close(self) -> None:
         """Write what is waiting, then stop."""
@@ -121,11 +129,11 @@ class Intake:
     def _write(self, taken: list[_Waiting]) -> None:
         whole = [each for each in taken if each.refused is None]
         payloads = [payload for each in whole for payload in each.payloads]
-        rejects = [
-            Reject(each.refused.path, each.refused.reason, each.payloads[0]) for each in taken if each.refused
-        ]
+        rejects = [reject(each.refused, each.payloads[0], self._redaction) for each in taken if each.refused]
         begun = perf_counter()
-        outcome = ingest(self._store, payloads, self._limits) if payloads else Outcome(0, 0, 0)
+        outcome = (
+            ingest(self._store, payloads, self._limits, self._redaction) if payloads else Outcome(0, 0, 0)
+        )
         if rejects:
             self._store.write(Batch(rejects=rejects))
         whole_requests = [(0, each.refused) for each in taken if each.refused is not None]

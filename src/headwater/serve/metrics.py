@@ -15,6 +15,7 @@ from prometheus_client import (
     REGISTRY,
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     generate_latest,
 )
@@ -24,6 +25,7 @@ from prometheus_client.registry import Collector
 
 from headwater.errors import EventError, StoreError, TooLarge
 from headwater.ingest import Outcome
+from headwater.serve.intake import Intake
 from headwater.transport.spool.metrics import SpoolCollector
 
 REQUESTS = PrometheusConfig(app_name="headwater", prefix="headwater", group_path=True, exclude=["/metrics$"])
@@ -50,6 +52,17 @@ class Tally:
         self._seconds = Histogram(
             "headwater_batch_seconds", "Seconds that one transaction took.", registry=known
         )
+        self._turned_away = Counter(
+            "headwater_requests_refused",
+            "Requests turned away before they were read: no key, a wrong one, a wrong scope, too many of them.",
+            ["reason"],
+            registry=known,
+        )
+        self._waiting = Gauge(
+            "headwater_intake_requests", "Requests that wait to be written.", registry=known
+        )
+        self._bytes = Gauge("headwater_intake_bytes", "Bytes that wait to be written.", registry=known)
+        self._arriving = Gauge("headwater_arriving_bytes", "Bytes of bodies on their way in.", registry=known)
         for outcome in ("accepted", "duplicate", "refused"):  # so that they are there from the start
             self._events.labels(outcome)
         if spool is not None:
@@ -67,13 +80,23 @@ class Tally:
         self._batches.observe(outcome.received)
         self._seconds.observe(seconds)
 
+    def turn_away(self, reason: str) -> None:
+        """A request was turned away."""
+        self._turned_away.labels(reason).inc()
+
+    def watch(self, intake: Intake | None, arriving: Callable[[], int]) -> None:
+        """Tell, when asked, what waits."""
+        self._waiting.set_function(lambda: intake.waiting()[0] if intake else 0)
+        self._bytes.set_function(lambda: intake.waiting()[1] if intake else 0)
+        self._arriving.set_function(arriving)
+
     def told(self) -> bytes:
         """All of it, and what the process itself tells, in the text format."""
         return generate_latest(REGISTRY) + generate_latest(self.registry)
 
 
 class _RoomCollector(Collector):
-    """Whether the store has room for more."""
+    """How much space the store takes and has left, and whether that is enough."""
 
     def __init__(self, room: Callable[[], Mapping[str, Any]]) -> None:
         self._room = room
@@ -94,9 +117,15 @@ class _RoomCollector(Collector):
         for word in ("ok", "low", "full", "unknown"):
             state.add_metric([word], int(room["state"] == word))
         yield state
+        for name, key, about in (
+            ("headwater_store_bytes", "used_bytes", "Bytes that the store takes on its disk."),
+            ("headwater_store_free_bytes", "free_bytes", "Bytes left on the store's disk."),
+        ):
+            if room.get(key) is not None:  # a database elsewhere does not tell of its disk
+                yield GaugeMetricFamily(name, about, value=room[key])
 
 
-@get("/metrics", sync_to_thread=True, include_in_schema=False)
+@get("/metrics", sync_to_thread=True, include_in_schema=False, scope="read")
 def get_metrics(state: State) -> Response[bytes]:
     """What Prometheus scrapes."""
     return Response(state.tally.told(), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -16,6 +16,13 @@ from headwater import plugins
 from headwater.facts import Row, Tables
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from headwater.store._catalogue import Catalogue as Catalogue
+    from headwater.store._edges import Edges as Edges
+    from headwater.store._history import Facets as Facets
+    from headwater.store._history import Told as Told
+    from headwater.store._history import Write as Write
     from headwater.store._reader import Reader as Reader
 
 STORES: plugins.Table = {
@@ -121,6 +128,9 @@ class Store(Protocol):
 
     def read(self) -> AbstractContextManager[Reader]:
         """One moment of the store, to ask about."""
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction for what stands outside the log: keys, leases."""
 
     def dump(self) -> Tables:
         """Every table with identities in place of numbers, in the shape of `facts.settle`."""

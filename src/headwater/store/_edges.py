@@ -40,7 +40,7 @@ _IDS = among()
 _CANDIDATES = (
     "SELECT job, dataset, first_seen, last_seen FROM edges WHERE {column} IN " + _IDS + " AND direction = ?"
 )
-_VISIBLE = (
+VISIBLE = (
     "(t.hidden_at IS NULL OR t.hidden_at < coalesce(t.last_seen, 0) OR t.hidden_at < coalesce(t.shown_at, 0))"
 )
 _BASE_RUN = (
@@ -71,11 +71,15 @@ class Edges:
         seen = self._shown("jobs", {job for job, _ in flows})
         return [Flow(job, leader[dataset]) for job, dataset in flows if job in seen]
 
-    def datasets_of(self, jobs: Collection[int], direction: str) -> list[Flow]:
-        """What these jobs read or write."""
+    def datasets_of(self, jobs: Collection[int], direction: str, *, hidden: bool = False) -> list[Flow]:
+        """What these jobs read or write; with `hidden`, datasets that were hidden too."""
         flows = self._held(_CANDIDATES.format(column="job"), jobs, direction)
-        leader = self._leaders({dataset for _, dataset in flows})
+        leader = self._leaders({dataset for _, dataset in flows}, hidden=hidden)
         return [Flow(job, leader[dataset]) for job, dataset in flows if dataset in leader]
+
+    def shown_jobs(self, jobs: Collection[int]) -> set[int]:
+        """Those of the jobs that were not hidden."""
+        return self._shown("jobs", jobs)
 
     def _members(self, datasets: Collection[int]) -> dict[int, int]:
         """Every name of these datasets -> the one that was asked for."""
@@ -85,11 +89,11 @@ class Edges:
         )
         return leader
 
-    def _leaders(self, datasets: Collection[int]) -> dict[int, int]:
-        """Each dataset -> the one that stands for it; those that were hidden are left out."""
+    def _leaders(self, datasets: Collection[int], *, hidden: bool = False) -> dict[int, int]:
+        """Each dataset -> the one that stands for it; those that were hidden are left out, unless asked for."""
         found = self.rows(
             f"SELECT d.id, coalesce(d.canonical, d.id) FROM datasets AS d JOIN datasets AS t"
-            f" ON t.id = coalesce(d.canonical, d.id) WHERE d.id IN {_IDS} AND {_VISIBLE}",
+            f" ON t.id = coalesce(d.canonical, d.id) WHERE d.id IN {_IDS}{'' if hidden else f' AND {VISIBLE}'}",
             listed(datasets),
         )
         return dict(tuple(row) for row in found)
@@ -98,7 +102,7 @@ class Edges:
         return {
             row[0]
             for row in self.rows(
-                f"SELECT t.id FROM {table} AS t WHERE t.id IN {_IDS} AND {_VISIBLE}", listed(numbers)
+                f"SELECT t.id FROM {table} AS t WHERE t.id IN {_IDS} AND {VISIBLE}", listed(numbers)
             )
         }
 

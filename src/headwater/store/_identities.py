@@ -30,9 +30,9 @@ _COLUMNS = {
 _NEW = {name: bulk(TABLE[name], ("id", *parts)) for name, parts in IDENTITIES.items()}
 
 
-def numbers_of(cursor: Cursor, datasets: Collection[str]) -> dict[str, int]:
-    """The numbers of datasets, of those that have one."""
-    return dict(cursor.pairs("datasets", datasets))
+def numbers_of(cursor: Cursor, names: Collection[str], table: str = "datasets") -> dict[str, int]:
+    """The numbers of datasets (or jobs), of those that have one."""
+    return dict(cursor.pairs(table, names))
 
 
 class Identities:
@@ -47,10 +47,18 @@ class Identities:
         self.contents: set[bytes] = set()
         self._fresh: dict[Type, dict[str, int]] = {kind: {} for kind in OWNER}
         self._new_contents: set[bytes] = set()
+        self._born: dict[Type, list[int]] = {}
+
+    def born(self) -> dict[Type, list[int]]:
+        """The numbers that were given since this was last asked."""
+        born, self._born = self._born, {}
+        return born
 
     def forget(self) -> None:
         """Drop what is remembered: the numbers were given anew."""
+        born = self._born  # within one transaction the rules may change: what it numbered stays to be told
         self.__init__()  # type: ignore[misc]
+        self._born = born
 
     def keep(self) -> None:
         """The transaction that gave the new numbers is committed."""
@@ -67,6 +75,7 @@ class Identities:
                 self.known[kind].pop(identity, None)
             fresh.clear()
         self._new_contents = set()
+        self._born = {}
         self.names.clear()
 
     def unseen(self, contents: Mapping[tuple[Any, ...], Any]) -> dict[tuple[Any, ...], Any]:
@@ -117,6 +126,7 @@ class Identities:
         )
         known.update(numbered)
         self._fresh[kind].update(numbered)
+        self._born.setdefault(kind, []).extend(numbered.values())
         if kind is Type.RUN:
             self.last_run = first + len(new) - 1
 

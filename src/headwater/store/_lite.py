@@ -15,6 +15,7 @@ from headwater.facts.tables import Row
 from headwater.naming import scrub
 from headwater.store._driver import cursor_of
 from headwater.store._schema import FOLDED
+from headwater.store._search import Index
 from headwater.store._space import Thresholds
 from headwater.store._sql import SqlStore
 
@@ -67,10 +68,12 @@ class LiteStore(SqlStore):
                             f"INSERT INTO main.{table.name} ({names}) SELECT {names} FROM made.{table.name}"
                         )
                     self._renew(connection)
+                    self._index.rebuild(connection)
                     done = sum(self._derive_since(connection, after, derive))
             except BaseException as fault:  # as in `_transaction`: whatever it is rises again
                 self._ids.drop()
                 self._generation = None
+                self._index = Index()
                 if isinstance(fault, self._faults):
                     raise self._told(fault) from fault
                 raise

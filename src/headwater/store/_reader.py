@@ -6,14 +6,23 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, and_, func, or_, select
 from sqlalchemy.sql import ColumnElement
 
 from headwater.facts.flows import When
 from headwater.naming import AliasRule
+from headwater.store._catalogue import Catalogue
+from headwater.store._driver import cursor_of
 from headwater.store._edges import Edges
+from headwater.store._history import History
+from headwater.store._incidents import Faults
 from headwater.store._schema import TABLE, log, rejects
+from headwater.store._search import Hit, find, mode_of
+from headwater.store._times import Times
+from headwater.store._told import Told, told
+from headwater.store._trail import Trail
 from headwater.store._upsert import unpack
+from headwater.store._written import Writes
 
 Rows = list[dict[str, Any]]
 _NODES = {"job": "jobs", "dataset": "datasets"}
@@ -26,9 +35,60 @@ class Reader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    @property
+    def connection(self) -> Connection:
+        """The same moment, for the questions of another module."""
+        return self._connection
+
     def edges(self, when: When = When()) -> Edges:  # noqa: B008 - frozen
         """The edges that held at a time: what `graph.walk` walks on."""
         return Edges(self._connection, when)
+
+    def catalogue(self) -> Catalogue:
+        """Jobs, datasets, namespaces, sources and tags, page by page."""
+        return Catalogue(self._connection)
+
+    def history(self) -> History:
+        """Runs and versions, page by page, with their facets."""
+        return History(self._connection)
+
+    def times(self) -> Times:
+        """What happened when: the log's events, and counts of runs."""
+        return Times(self._connection)
+
+    def faults(self) -> Faults:
+        """What went wrong: what incidents are made of."""
+        return Faults(self._connection)
+
+    def writes(self) -> Writes:
+        """Who wrote what: whom incidents blame."""
+        return Writes(self._connection)
+
+    def trail(self) -> Trail:
+        """Runs, what they read and wrote, and the raw log."""
+        return Trail(self._connection)
+
+    def told(self, kind: str, numbers: Collection[int]) -> dict[int, Told]:
+        """What is told of jobs or datasets, under any of their names: description, owners, tags, columns, SQL."""
+        return told(cursor_of(self._connection), kind, self.leaders(kind, numbers))
+
+    def leaders(self, kind: str, numbers: Collection[int]) -> dict[int, int]:
+        """Every name's number -> the one of these that it is a name of."""
+        leader = {number: number for number in numbers}
+        if kind == "dataset":
+            table = TABLE["datasets"].c
+            for part in _parts(numbers):
+                query = select(table.id, table.canonical).where(table.canonical.in_(part))
+                leader.update((row[0], row[1]) for row in self._connection.execute(query))
+        return leader
+
+    def search(self, query: str, **filters: Any) -> list[Hit]:
+        """The nodes that a query means, the closest first."""
+        return find(self._connection, query, **filters)
+
+    def searchable(self) -> str:
+        """How words are found: `fts5`, `gin`, or `names` where only names can be searched."""
+        return mode_of(self._connection)
 
     def find(self, kind: str, names: Iterable[tuple[str, str]]) -> list[int]:
         """The nodes with exactly these (namespace, name) pairs."""
@@ -142,6 +202,35 @@ class Reader:
             query.order_by(table.c.first_seen.desc(), table.c.run_id.desc()).limit(limit)
         )
         return [dict(row) for row in rows.mappings()]
+
+    def runs_between(
+        self,
+        *,
+        job: int | None = None,
+        state: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        limit: int = 50,
+    ) -> Rows:
+        """Runs that began between two times, newest first."""
+        table = TABLE["runs"].c
+        where: list[ColumnElement[bool]] = [table.first_seen.is_not(None)]
+        if state is not None:
+            where.append(table.state == state)
+        if since is not None:
+            where.append(table.first_seen >= since)
+        if until is not None:
+            where.append(table.first_seen <= until)
+        return self.runs(job=job, where=and_(*where), limit=limit)
+
+    def runs_of(self, numbers: Collection[int]) -> dict[int, dict[str, Any]]:
+        """Runs by their numbers."""
+        table = TABLE["runs"].c
+        return {
+            row["id"]: row
+            for part in _parts(numbers)
+            for row in self.runs(where=table.id.in_(part), limit=len(part))
+        }
 
     def run_ids(self, numbers: Collection[int]) -> dict[int, str]:
         """The ids of runs by their numbers."""

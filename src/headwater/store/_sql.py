@@ -20,13 +20,14 @@ from headwater.facts.fold import Tables, fold
 from headwater.facts.tables import Row, Type
 from headwater.naming import DEFAULT_RULES, Aliases, scrub
 from headwater.store import Batch, Entry, Forgotten, Offset, Pruned
-from headwater.store._driver import Cursor, bulk, cursor_of
+from headwater.store._driver import Cursor, among, bulk, cursor_of, listed
 from headwater.store._dump import dump
 from headwater.store._forget import Forgetting
 from headwater.store._identities import Identities, link, relink
 from headwater.store._reader import Reader
 from headwater.store._retain import Progress, Prune
 from headwater.store._schema import BY_RUN, FOLDED, log, meta, offsets, rejects
+from headwater.store._search import Index
 from headwater.store._settle import settle_versions
 from headwater.store._upsert import ENCODE, UPSERT, pack, unpack
 
@@ -48,7 +49,7 @@ class SqlStore:
     """
 
     _faults: tuple[type[Exception], ...] = (exc.SQLAlchemyError,)
-    _look_at_room_every = 0.5
+    _look_at_room_every = 0.0  # seconds; to ask for a disk's free space costs less than any write
 
     def __init__(self, url: str, writer: Engine, reader: Engine, *, shared: bool = False) -> None:
         self.url = scrub(url)
@@ -59,6 +60,7 @@ class SqlStore:
         self._generation: str | None = None
         self._roomy_until = 0.0
         self._aliases = Aliases(DEFAULT_RULES)
+        self._index = Index()
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -71,6 +73,7 @@ class SqlStore:
             except BaseException as fault:  # an interrupt rolls back too; whatever it is rises again
                 self._ids.drop()
                 self._generation = None  # what was loaded inside may be gone: look again
+                self._index = Index()
                 if isinstance(fault, self._faults):
                     raise self._told(fault) from fault
                 raise
@@ -103,6 +106,12 @@ class SqlStore:
         connection.execute(delete(meta).where(meta.c.key == "generation"))
         connection.execute(meta.insert().values(key="generation", value=generation))
         self._refresh(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction for what stands outside the log: keys, leases; no reader is kept waiting."""
+        with self._transaction() as connection:
+            yield connection
 
     def unknown(self, digests: Sequence[bytes]) -> set[bytes]:
         """Those of the digests that the log does not hold."""
@@ -181,6 +190,7 @@ class SqlStore:
     def _merge(self, connection: Connection, cursor: Cursor, tables: Tables) -> None:
         if not tables:
             return
+        self._index.ready(connection)
         new = self._ids.number(cursor, tables)
         known = self._ids.known
         self._ahead(cursor, self._ids.last_run)
@@ -198,6 +208,7 @@ class SqlStore:
         runs = known[Type.RUN]
         touched = {runs[key[0]] for name in ("runs", "inputs", "outputs") for key in tables.get(name, ())}
         settle_versions(cursor, touched, self._ids.names)
+        self._index.settle(cursor, tables, known, self._ids.born())
 
     @staticmethod
     def _reject(cursor: Cursor, batch: Batch, now: int) -> None:
@@ -220,6 +231,7 @@ class SqlStore:
         with self._transaction() as connection:
             for table in FOLDED:
                 connection.execute(delete(table))
+            self._index.clear(connection)
             self._renew(connection)
             for count in self._derive_since(connection, 0, derive):
                 done += count
@@ -274,6 +286,7 @@ class SqlStore:
         """Merge rows inside a transaction, and settle the versions of these runs too, for work of the store's own."""
         self._merge(connection, cursor_of(connection), tables)
         settle_versions(cursor_of(connection), list(runs), self._ids.names)
+        self._index.rebuild(connection)  # what is forgotten is found no more
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """A transaction that writes, for work of the store's own."""
@@ -290,6 +303,7 @@ class SqlStore:
     def drop_runs(self, connection: Connection, start: int, end: int, gone: Sequence[int]) -> None:
         """Take runs out of every table that is kept by run, in stretches that lie together."""
         cursor = cursor_of(connection)
+        self._unsay(cursor, gone)
         cursor.execute("SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id", (start, end))
         dead = set(gone)
         staying = [row[0] for row in cursor.fetchall() if row[0] not in dead]
@@ -297,6 +311,14 @@ class SqlStore:
             if high - low > 1:
                 for table, column in (*BY_RUN, ("runs", "id")):
                     cursor.execute(f"DELETE FROM {table} WHERE {column} > ? AND {column} < ?", (low, high))
+
+    @staticmethod
+    def _unsay(cursor: Cursor, runs: Sequence[int]) -> None:
+        """What was said of runs by hand (their arguments) goes with them."""
+        cursor.execute(
+            f"DELETE FROM said WHERE kind = 'run' AND owner IN (SELECT run_id FROM runs WHERE id IN {among()})",
+            (listed(runs),),
+        )
 
     def ranges(self, connection: Connection, before: int) -> list[tuple[int, int]]:
         """The numbers of all runs, in stretches that are dropped in one transaction."""

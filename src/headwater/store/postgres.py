@@ -222,6 +222,7 @@ class PostgresStore(SqlStore):
                 )
                 connection.exec_driver_sql(f"DROP TABLE made_{table}")
             self._renew(connection)
+            self._index.rebuild(connection)
             return sum(self._derive_since(connection, after, derive))
 
     def ranges(self, connection: Connection, before: int) -> list[tuple[int, int]]:
@@ -252,6 +253,7 @@ class PostgresStore(SqlStore):
                     connection.exec_driver_sql(
                         "SET LOCAL lock_timeout = '1s'"
                     )  # readers must not queue behind us
+                    self._unsay(cursor, gone)
                     cursor.execute(f"DELETE FROM runs WHERE id IN {among()}", (listed(gone),))
                     for table, column in BY_RUN:
                         if table not in PARTITIONED:

@@ -1,0 +1,93 @@
+"""cli.diff: headwater diff T1 T2 [NODE] -> what was added, removed and changed between two times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from headwater.cli._ask import JsonOption, StoreOption, UrlOption, asking, print_json
+
+_ANY_TIME = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
+"""A time may be so long ago, `-24h`: what looks like an option and is none is an argument."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("diff", help=HELP, context_settings=_ANY_TIME)(run)
+
+
+HELP = """
+Print what was added (+), removed (-) and changed (~) between two times: nodes, edges, column relations, schemas.
+
+\b
+Examples:
+  headwater diff -24h now
+  headwater diff 2026-01-30 2026-01-31 orders
+  headwater diff -7d now --json | jq '.schemas[] | select(.breaking)'
+
+T1 and T2 are ISO times, or so long ago: -24h. With NODE, only the graph around it.
+"""
+
+
+def run(
+    before: Annotated[str, typer.Argument(metavar="T1", help="The earlier time.")],
+    after: Annotated[str, typer.Argument(metavar="T2", help="The later time.")],
+    node: Annotated[str | None, typer.Argument(metavar="[NODE]", help="Only around this node.")] = None,
+    depth: Annotated[int, typer.Option(min=0, max=1000, help="How many dataset hops around it.")] = 20,
+    store: StoreOption = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask and print."""
+    with asking(store, url) as source:
+        model = source.diff(before, after, node=node, depth=depth)
+    if as_json:
+        print_json(model)
+        return
+    console = Console(highlight=False)
+    told = False
+    for line in _lines(model):
+        told = True
+        console.print(line)
+    if not told:
+        console.print("nothing differs")
+
+
+_STYLE = {"+": "green", "-": "red", "~": "yellow"}
+
+
+def _lines(model: dict[str, Any]) -> Iterator[str]:
+    def line(mark: str, text: str) -> str:
+        return f"[{_STYLE[mark]}]{mark} {escape(text)}[/{_STYLE[mark]}]"
+
+    for part, shown in (("nodes", str), ("edges", _edge), ("columns", _column)):
+        for mark, side in (("+", "added"), ("-", "removed")):
+            yield from (line(mark, shown(each)) for each in model[part][side])
+    for each in model["schemas"]:
+        if each["change"] == "added":
+            yield line("+", f"schema of {each['dataset']}")
+            continue
+        yield line("~", f"schema of {each['dataset']}{'  BREAKING' if each['breaking'] else ''}")
+        for change in each["changes"]:
+            yield "    " + escape(_change(change))
+
+
+def _edge(each: dict[str, str]) -> str:
+    return f"{each['from']} -> {each['to']}"
+
+
+def _column(each: dict[str, Any]) -> str:
+    source, target = (
+        f"{each[end]['dataset'].removeprefix('dataset:')}.{each[end]['field']}" for end in ("from", "to")
+    )
+    return f"{source} -> {target}  {each['kind']}"
+
+
+def _change(each: dict[str, Any]) -> str:
+    if each["change"] == "type":
+        return f"{each['field']}: {each['before']} -> {each['after']}"
+    return f"{each['field']} {each['change']}"

@@ -1,0 +1,93 @@
+"""cli.impact: headwater impact NODE -> what breaks downstream of it, the nearest first; a gate for pipelines."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from headwater.cli._ask import AtOption, JsonOption, StoreOption, UrlOption, asking, print_json
+
+TRIPPED = 6
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("impact", help=HELP)(run)
+
+
+HELP = """
+Print what breaks downstream of a dataset, a job or a column: ranked by distance, then those somebody owns, then the
+freshest.
+
+\b
+Examples:
+  headwater impact orders
+  headwater impact orders --column total
+  headwater impact orders --fail-over 0 || echo 'somebody reads it'
+  headwater impact orders --json | jq '.owners'
+
+With --fail-over N the command exits 6 where more than N datasets are hit: a gate before a change is merged.
+"""
+
+
+def run(
+    node: Annotated[str, typer.Argument(help="What changes.")],
+    column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only what is made of this column.")
+    ] = None,
+    depth: Annotated[int, typer.Option(min=0, max=1000, help="How many dataset hops.")] = 1000,
+    fail_over: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Exit 6 where more than N datasets are hit.")
+    ] = None,
+    at: AtOption = None,
+    store: StoreOption = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask, print, and trip the gate."""
+    with asking(store, url) as source:
+        model = source.impact(node, column=column, depth=depth, at=at)
+    if as_json:
+        print_json(model)
+    else:
+        _print(model)
+    hit = model["counts"]["datasets"]
+    if fail_over is not None and hit > fail_over:
+        typer.echo(f"headwater: {hit} datasets are hit, more than {fail_over}", err=True)
+        raise typer.Exit(TRIPPED)
+
+
+def _print(model: dict[str, Any]) -> None:
+    console = Console()
+    counts = model["counts"]
+    console.print(
+        f"[bold]{escape(model['start'])}[/bold]  {counts['datasets']} datasets, {counts['jobs']} jobs downstream"
+    )
+    table = Table(box=None, pad_edge=False)
+    for name in ("hops", "dataset", "owners", "last written", "by", ""):
+        table.add_column(name, overflow="fold")
+    for each in model["datasets"]:
+        run = each["lastRun"] or {}
+        columns = ", ".join(column["field"] for column in each.get("columns", ()))
+        table.add_row(
+            str(each["distance"]),
+            escape(f"{each['namespace']}/{each['name']}"),
+            escape(", ".join(owner["name"] for owner in each["owners"])),
+            each["lastWritten"] or "",
+            escape(
+                (run.get("job") or "").removeprefix("job:") + (f" {run['state']}" if run.get("state") else "")
+            ),
+            escape(columns),
+        )
+    if model["datasets"]:
+        console.print(table)
+    for each in model["owners"]:
+        console.print(f"tell {escape(each['name'])}: {each['nodes']}")
+    for each in model["unsure"]:
+        console.print(f"[dim]perhaps {escape(each)}: it reads, and tells no columns[/dim]")
+    if model["cut"]:
+        Console(stderr=True).print("There is more beyond: raise --depth.")

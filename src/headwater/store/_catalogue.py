@@ -1,0 +1,363 @@
+"""store._catalogue: a page of jobs, datasets, namespaces, sources or tags -> its rows, and how many there are in all.
+
+Every list is one statement for the page and one for the count, whatever the number of things on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection
+
+from headwater.facts.definitions import NEW
+from headwater.store._driver import among, cursor_of, listed
+from headwater.store._edges import VISIBLE
+
+Row = dict[str, Any]
+_IDS = among()
+_WHOLE = "(t.canonical IS NULL AND t.first_seen IS NOT NULL OR t.canonical = t.id)"
+"""A dataset by the one name that stands for it; not a name that nobody used."""
+_JOB = ("id", "namespace", "name", "first_seen", "last_seen", "processing", "integration", "kind", "parent")
+_DATASET = ("id", "namespace", "name", "first_seen", "last_seen", "kind", "source", "lifecycle", "canonical")
+_COLUMNS = {"jobs": _JOB, "datasets": _DATASET}
+_TABLES = {"job": "jobs", "dataset": "datasets"}
+_UPDATED = "coalesce(t.last_seen, t.first_seen)"
+_LAST_STATE = (
+    "(SELECT coalesce(r.state, '3 RUNNING') FROM runs AS r WHERE r.job = t.id AND coalesce(r.state, '') <> '0 NEW'"
+    " ORDER BY r.first_seen DESC, r.state DESC LIMIT 1)"
+)
+"""Of the last run that has begun; one of which only its children told has."""
+_NEAR = 1_000
+_NEVER = "CAST(NULL AS bigint)"
+_RAN = "EXISTS (SELECT 1 FROM runs AS r WHERE r.job = t.id)"
+
+
+class Catalogue:
+    """What is in the store, page by page."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._cursor = cursor_of(connection)
+
+    def rows(self, sql: str, *parameters: Any) -> Iterator[Any]:
+        """The rows that a statement finds."""
+        self._cursor.execute(sql, parameters)
+        return iter(self._cursor.fetchall())
+
+    def one(self, sql: str, *parameters: Any) -> Any:
+        """The one value that a statement finds, or None."""
+        return next((row[0] for row in self.rows(sql, *parameters)), None)
+
+    # -- jobs and datasets
+
+    def page(
+        self,
+        kind: str,
+        namespace: str | None,
+        limit: int,
+        offset: int,
+        states: Collection[str] = (),
+    ) -> tuple[list[Row], int]:
+        """Jobs (the newest first) or datasets (by name) that are not hidden; and how many there are."""
+        table = _TABLES[kind]
+        where = [VISIBLE]
+        values: list[Any] = []
+        if kind == "dataset":
+            where.append(_WHOLE)
+        if namespace is not None:
+            where.append("t.namespace = ?")
+            values.append(namespace)
+        if states:
+            marks = ", ".join("?" for _ in states)
+            tests = [f"{_LAST_STATE} IN ({marks})"]
+            if NEW in states:
+                tests.append(f"{_LAST_STATE} IS NULL AND {_RAN}")
+            where.append(f"({' OR '.join(tests)})")
+            values += states
+        held = f"FROM {table} AS t WHERE {' AND '.join(where)}"
+        ids, total = self._numbers(kind, held, values, limit, offset, bool(states))
+        found = self.nodes(kind, ids)
+        return [found[number] for number in ids], total
+
+    def _numbers(
+        self, kind: str, held: str, values: list[Any], limit: int, offset: int, costly: bool
+    ) -> tuple[list[int], int]:
+        """The numbers on a page, and how many there are in all; what is costly to tell is looked at once."""
+        order = "t.name, t.namespace"
+        newest = f"{_UPDATED} DESC, {order}"
+        if kind == "job":  # those that ran lately first; those that never did, last
+            order = f"CASE WHEN {_RAN} THEN 0 ELSE 1 END, {newest}"
+        if costly:
+            bounds = [*values, limit, offset]
+            rows = list(
+                self.rows(f"SELECT t.id, count(*) OVER () {held} ORDER BY {order} LIMIT ? OFFSET ?", *bounds)
+            )
+            if rows:
+                return [row[0] for row in rows], rows[0][1]
+        total = self.one(f"SELECT count(*) {held}", *values)
+        if kind == "job" and offset + limit <= _NEAR:
+            # nearly always all jobs so far have run: then whether the others have need not be asked
+            first = [
+                row[0]
+                for row in self.rows(f"SELECT t.id {held} ORDER BY {newest} LIMIT ?", *values, offset + limit)
+            ]
+            if not self.one(
+                f"SELECT count(*) FROM jobs AS t WHERE t.id IN {_IDS} AND NOT {_RAN}", listed(first)
+            ):
+                return first[offset:], total
+        page = self.rows(f"SELECT t.id {held} ORDER BY {order} LIMIT ? OFFSET ?", *values, limit, offset)
+        return [row[0] for row in page], total
+
+    def nodes(self, kind: str, numbers: Collection[int]) -> dict[int, Row]:
+        """What stands for these numbers, hidden or not."""
+        names = _COLUMNS[_TABLES[kind]]
+        found = self.rows(
+            f"SELECT {', '.join(f't.{name}' for name in names)} FROM {_TABLES[kind]} AS t WHERE t.id IN {_IDS}",
+            listed(numbers),
+        )
+        rows = {row[0]: dict(zip(names, row, strict=True)) for row in found}
+        if kind == "dataset":
+            self._join(rows)
+        return rows
+
+    def _join(self, rows: dict[int, Row]) -> None:
+        """What was said of a dataset under its other names counts too."""
+        leaders = [number for number, row in rows.items() if row["canonical"] == number]
+        if not leaders:
+            return
+        for number, first, last in self.rows(
+            f"SELECT canonical, min(first_seen), max(last_seen) FROM datasets WHERE canonical IN {_IDS}"
+            " GROUP BY canonical",
+            listed(leaders),
+        ):
+            rows[number]["first_seen"], rows[number]["last_seen"] = first, last
+
+    def members(self, datasets: Collection[int]) -> dict[int, int]:
+        """Every name of these datasets -> the one that stands for it."""
+        leader = {number: number for number in datasets}
+        leader.update(
+            self.rows(f"SELECT id, canonical FROM datasets WHERE canonical IN {_IDS}", listed(datasets))
+        )
+        return leader
+
+    def leaders(self, datasets: Collection[int]) -> dict[int, int]:
+        """Each dataset -> the one that stands for it."""
+        return dict(
+            self.rows(
+                f"SELECT id, coalesce(canonical, id) FROM datasets WHERE id IN {_IDS}", listed(datasets)
+            )
+        )
+
+    def find(self, kind: str, namespace: str, name: str) -> tuple[int, bool] | None:
+        """The number of a job or dataset under any of its names, and whether it is shown."""
+        number = "coalesce(n.canonical, n.id)" if kind == "dataset" else "n.id"
+        table = _TABLES[kind]
+        some = " AND (t.first_seen IS NOT NULL OR t.canonical IS NOT NULL)" if kind == "dataset" else ""
+        found = self.rows(
+            f"SELECT t.id, CASE WHEN {VISIBLE} THEN 1 ELSE 0 END FROM {table} AS n"
+            f" JOIN {table} AS t ON t.id = {number} WHERE n.namespace = ? AND n.name = ?{some}",
+            namespace,
+            name,
+        )
+        return next(((row[0], bool(row[1])) for row in found), None)
+
+    def children(self, namespace: str, name: str, parents: Collection[int]) -> int | None:
+        """The job of that name whose parent is one of those given."""
+        found = self.one(
+            f"SELECT t.id FROM jobs AS t WHERE t.namespace = ? AND t.name = ? AND t.parent IN {_IDS} AND {VISIBLE}",
+            namespace,
+            name,
+            listed(parents),
+        )
+        return None if found is None else int(found)
+
+    def known(self, kind: str, names: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Those of the (namespace, name) pairs that are shown."""
+        return [pair for pair in names if (found := self.find(kind, *pair)) is not None and found[1]]
+
+    def hidden_at(
+        self, kind: str, namespace: str, name: str = ""
+    ) -> tuple[int | None, int | None, int | None]:
+        """(hidden_at, shown_at, last_seen) of a job, dataset or namespace."""
+        if kind == "namespace":
+            sql, values = (
+                "SELECT hidden_at, shown_at, NULL FROM named WHERE kind = 'namespace' AND name = ?",
+                [namespace],
+            )
+        else:
+            sql = (
+                f"SELECT hidden_at, shown_at, last_seen FROM {_TABLES[kind]} WHERE namespace = ? AND name = ?"
+            )
+            values = [namespace, name]
+        return next((tuple(row) for row in self.rows(sql, *values)), (None, None, None))
+
+    def shown_in(self, namespace: str) -> list[tuple[str, str, int | None, int | None]]:
+        """(kind, name, shown_at, last_seen) of every job and dataset of a namespace that is not hidden."""
+        return [
+            (kind, *row)
+            for kind, table in _TABLES.items()
+            for row in self.rows(
+                f"SELECT t.name, t.shown_at, t.last_seen FROM {table} AS t WHERE t.namespace = ? AND {VISIBLE}",
+                namespace,
+            )
+        ]
+
+    # -- search
+
+    def search(
+        self,
+        text: str,
+        *,
+        kind: str | None = None,
+        namespace: str | None = None,
+        after: int | None = None,
+        before: int | None = None,
+        by_name: bool = True,
+        limit: int = 10,
+    ) -> tuple[list[Row], int]:
+        """The jobs and datasets whose names hold a text, by name or the newest first; and how many there are."""
+        parts: list[str] = []
+        values: list[Any] = []
+        for each, table in _TABLES.items():
+            if kind not in (None, each):
+                continue
+            where = [VISIBLE, "lower(t.name) LIKE ? ESCAPE '\\'"]
+            values.append(f"%{_pattern(text.lower())}%")
+            if each == "dataset":
+                where.append(_WHOLE)
+            for test, value in (
+                ("t.namespace = ?", namespace),
+                (f"{_UPDATED} >= ?", after),
+                (f"{_UPDATED} < ?", before),
+            ):
+                if value is not None:
+                    where.append(test)
+                    values.append(value)
+            parts.append(
+                f"SELECT '{each}' AS kind, t.id AS id, t.namespace AS namespace, t.name AS name, {_UPDATED} AS updated"
+                f" FROM {table} AS t WHERE {' AND '.join(where)}"
+            )
+        held = f"FROM ({' UNION ALL '.join(parts)}) AS found"
+        order = "name, namespace, kind" if by_name else "updated DESC, name, namespace, kind"
+        names = ("kind", "id", "namespace", "name", "updated")
+        rows = list(
+            self.rows(
+                f"SELECT {', '.join(names)}, count(*) OVER () {held} ORDER BY {order} LIMIT ?", *values, limit
+            )
+        )
+        total = rows[0][-1] if rows else self.one(f"SELECT count(*) {held}", *values) if not limit else 0
+        return [dict(zip(names, row[:-1], strict=True)) for row in rows], total
+
+    # -- namespaces, sources, tags
+
+    def namespaces(self, limit: int, offset: int, name: str | None = None) -> list[Row]:
+        """Namespaces by name: from jobs, from datasets, and those that people named."""
+        test, values = ("", []) if name is None else (" AND {} = ?", [name, name, name])
+        parts = " UNION ALL ".join(
+            f"SELECT {column} AS name, min(first_seen) AS first_seen, max(last_seen) AS last_seen,"
+            f" max({seen}) AS told, max({hidden}) AS hidden_at, max(shown_at) AS shown_at"
+            f" FROM {table} WHERE {which}{test.format(column)} GROUP BY {column}"
+            for table, column, seen, hidden, which in (
+                ("jobs", "namespace", "last_seen", _NEVER, "first_seen IS NOT NULL"),
+                ("datasets", "namespace", "last_seen", _NEVER, "first_seen IS NOT NULL"),
+                ("named", "name", _NEVER, "hidden_at", "kind = 'namespace'"),
+            )
+        )
+        keys = ("name", "first_seen", "last_seen", "told", "hidden_at", "shown_at")
+        found = self.rows(
+            "SELECT name, min(first_seen), max(last_seen), max(told), max(hidden_at), max(shown_at)"
+            f" FROM ({parts}) AS every GROUP BY name ORDER BY name LIMIT ? OFFSET ?",
+            *values,
+            limit,
+            offset,
+        )
+        return [dict(zip(keys, row, strict=True)) for row in found]
+
+    def namespace_known(self, name: str) -> bool:
+        """Whether there is a namespace of that name, hidden or not."""
+        return any(
+            self.one(f"SELECT 1 FROM {table} WHERE {test} AND first_seen IS NOT NULL LIMIT 1", name)
+            is not None
+            for table, test in (
+                ("named", "kind = 'namespace' AND name = ?"),
+                ("jobs", "namespace = ?"),
+                ("datasets", "namespace = ?"),
+            )
+        )
+
+    def sources(self, limit: int, offset: int, name: str | None = None) -> list[Row]:
+        """Sources by name: from datasets, and those that people named. `dataset` is one that has it."""
+        test, values = ("", []) if name is None else (" AND {} = ?", [name, name])
+        found = self.rows(
+            "SELECT name, min(first_seen), max(last_seen), max(dataset) FROM ("
+            "SELECT source AS name, first_seen, last_seen, id AS dataset FROM datasets"
+            f" WHERE source IS NOT NULL{test.format('source')}"
+            " UNION ALL SELECT name, first_seen, last_seen, NULL FROM named"
+            f" WHERE kind = 'source'{test.format('name')}"
+            ") AS every GROUP BY name ORDER BY name LIMIT ? OFFSET ?",
+            *values,
+            limit,
+            offset,
+        )
+        return [dict(zip(("name", "first_seen", "last_seen", "dataset"), row, strict=True)) for row in found]
+
+    def sourceless(self) -> tuple[int, int] | None:
+        """When datasets that tell no source were first and last seen; None where there are none."""
+        first, last = next(
+            self.rows(
+                "SELECT min(first_seen), max(last_seen) FROM datasets WHERE source IS NULL AND last_seen > 0"
+            )
+        )
+        return None if first is None else (first, last)
+
+    def tag_names(self, limit: int, offset: int) -> list[str]:
+        """Every tag that is or was on something, or that people named."""
+        return [
+            row[0]
+            for row in self.rows(
+                "SELECT tag FROM tags UNION SELECT name FROM named WHERE kind = 'tag' ORDER BY 1 LIMIT ? OFFSET ?",
+                limit,
+                offset,
+            )
+        ]
+
+    def tags(self, kind: str, owners: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+        """The (field, tag) pairs that are on these jobs or datasets now, by their references."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for owner, field, tag in self.rows(
+            f"SELECT owner, field, tag FROM tags WHERE kind = ? AND owner IN {_IDS} AND live = 1"
+            " ORDER BY field, tag",
+            kind,
+            listed(owners),
+        ):
+            found.setdefault(owner, []).append((field, tag))
+        return found
+
+    def said(self, kind: str, owners: Collection[str]) -> dict[str, dict[tuple[str, str], tuple[int, str]]]:
+        """What people said of these: owner -> (field, name) -> (when, what)."""
+        found: dict[str, dict[tuple[str, str], tuple[int, str]]] = {}
+        for owner, field, name, at, value in self.rows(
+            f"SELECT owner, field, name, value_at, value FROM said WHERE kind = ? AND owner IN {_IDS}",
+            kind,
+            listed(owners),
+        ):
+            if value:
+                found.setdefault(owner, {})[field, name] = (at, value)
+        return found
+
+    def child_locations(self, jobs: Collection[int]) -> dict[int, bytes]:
+        """The digest of the last `sourceCodeLocation` facet among the children of each of these jobs."""
+        return {
+            parent: bytes(body)
+            for parent, body in self.rows(
+                "SELECT j.parent, f.body FROM jobs AS j JOIN job_facets AS f"
+                f" ON f.job = j.id AND f.name = 'sourceCodeLocation' WHERE j.parent IN {_IDS}"
+                " ORDER BY f.last_seen, f.body",
+                listed(jobs),
+            )
+        }
+
+
+def _pattern(text: str) -> str:
+    """A text as a pattern: `%` stands for anything, as Marquez has it; `_` is itself, for names are full of it."""
+    return text.replace("\\", "\\\\").replace("_", "\\_")

@@ -1,0 +1,79 @@
+"""store._times: a span of time -> the events that the log holds of it, and how many runs and things there were by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection
+
+from headwater.store._driver import cursor_of
+from headwater.store._upsert import unpack
+
+_SPAN = "FROM log WHERE kind = 'run' AND time >= ? AND time < ?"
+
+
+class Times:
+    """What happened when."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._cursor = cursor_of(connection)
+
+    def rows(self, sql: str, *parameters: Any) -> Iterator[Any]:
+        """The rows that a statement finds."""
+        self._cursor.execute(sql, parameters)
+        return iter(self._cursor.fetchall())
+
+    def events(
+        self, after: int, before: int, *, newest_first: bool, limit: int, offset: int
+    ) -> tuple[list[bytes], int]:
+        """Run events of a span, as they were sent, by their time; and how many there are."""
+        total = next(self.rows(f"SELECT count(*) {_SPAN}", after, before))[0]
+        return self.page(after, before, newest_first=newest_first, limit=limit, offset=offset), total
+
+    def page(self, after: int, before: int, *, newest_first: bool, limit: int, offset: int) -> list[bytes]:
+        """Run events of a span, as they were sent, by their time, and at equal times by their content."""
+        way = "DESC" if newest_first else "ASC"
+        found = self.rows(
+            f"SELECT l.body FROM log AS l JOIN (SELECT id, digest, time {_SPAN}"
+            f" ORDER BY time {way}, digest {way} LIMIT ? OFFSET ?) AS p ON p.id = l.id"
+            f" ORDER BY p.time {way}, p.digest {way}",
+            after,
+            before,
+            limit,
+            offset,
+        )
+        return [unpack(row[0]) for row in found]
+
+    def begun(self, since: int, until: int) -> list[int]:
+        """When runs began, in a span."""
+        return [
+            row[0]
+            for row in self.rows(
+                "SELECT started_at FROM runs WHERE started_at >= ? AND started_at < ?", since, until
+            )
+        ]
+
+    def ended(self, since: int, until: int) -> list[tuple[int, str]]:
+        """When runs ended, in a span, and how."""
+        return [
+            (row[0], row[1])
+            for row in self.rows(
+                "SELECT ended_at, state FROM runs WHERE ended_at >= ? AND ended_at < ?", since, until
+            )
+        ]
+
+    def appeared(self, what: str, until: int) -> list[int]:
+        """When jobs, datasets or sources were first seen."""
+        return [row[0] for row in self.rows(_APPEARED[what], until)]
+
+
+_APPEARED = {
+    "jobs": "SELECT first_seen FROM jobs WHERE first_seen < ?",
+    "datasets": "SELECT first_seen FROM datasets WHERE first_seen < ? AND (canonical IS NULL OR canonical = id)",
+    "sources": (
+        "SELECT min(first_seen) FROM (SELECT coalesce(source, 'default') AS name, first_seen FROM datasets"
+        " UNION ALL SELECT name, first_seen FROM named WHERE kind = 'source') AS every"
+        " WHERE first_seen < ? GROUP BY name"
+    ),
+}

@@ -1,0 +1,230 @@
+"""store._written: a dataset and a time -> the runs that had written it by then, and the schemas it was written with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, and_, func, select
+
+from headwater.facts.derive import RANK
+from headwater.store._schema import TABLE
+from headwater.store._upsert import unpack
+
+_runs, _datasets, _edges, _outputs = (TABLE[name] for name in ("runs", "datasets", "edges", "outputs"))
+_MOST_WRITERS = 200
+PART = 400
+"""Values in one statement."""
+STATE = {name: f"{rank} {name}" for name, rank in RANK.items()}
+"""The states of runs, as rows keep them."""
+
+
+class Wrote(NamedTuple):
+    """A run that wrote a dataset, and when it ended; one that only says it runs, when it last said so."""
+
+    id: int
+    run: str
+    root: str
+    job: int
+    ended_at: int
+    state: str
+    error: str | None
+    rows: int | None
+    schema: bytes | None
+
+
+class Writes:
+    """One moment of the store, asked for who wrote what."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def schemas(self) -> list[tuple[int, bytes, int, int]]:
+        """(dataset, schema, first and last written) of datasets that were written with more than one."""
+        table, number = TABLE["schemas"].c, func.coalesce(_datasets.c.canonical, _datasets.c.id)
+        every = (
+            select(
+                number.label("dataset"),
+                table.schema,
+                func.min(table.first_written).label("first"),
+                func.max(table.last_written).label("last"),
+            )
+            .join(_datasets, _datasets.c.id == table.dataset)
+            .where(table.first_written.is_not(None))
+            .group_by(number, table.schema)
+            .cte("every")
+        )
+        many = select(every.c.dataset).group_by(every.c.dataset).having(func.count() > 1)
+        query = select(every).where(every.c.dataset.in_(many))
+        return [(row[0], row[1], row[2], row[3]) for row in self._connection.execute(query)]
+
+    def fields(self, schemas: Collection[bytes]) -> dict[bytes, list[dict[str, Any]]]:
+        """The fields of schemas."""
+        contents = TABLE["contents"].c
+        return {
+            row[0]: msgspec.json.decode(unpack(row[1]))
+            for part in parts(schemas)
+            for row in self._connection.execute(
+                select(contents.digest, contents.body).where(contents.digest.in_(part))
+            )
+        }
+
+    def produced(self, datasets: Collection[int]) -> set[int]:
+        """Those of the names that some job writes."""
+        return {
+            number
+            for part in parts(datasets)
+            for number in self._connection.execute(
+                select(_edges.c.dataset)
+                .where(_edges.c.direction == "out", _edges.c.dataset.in_(part))
+                .distinct()
+            ).scalars()
+        }
+
+    def produced_datasets(self) -> set[int]:
+        """Every dataset that some job writes, by the one that stands for it."""
+        number = func.coalesce(_datasets.c.canonical, _datasets.c.id)
+        query = select(number).join(_edges, _edges.c.dataset == _datasets.c.id)
+        return set(self._connection.execute(query.where(_edges.c.direction == "out").distinct()).scalars())
+
+    def writers(self, names: Collection[int]) -> list[int]:
+        """The jobs that write a dataset under any of these names; of very many, those that did so last."""
+        seen = func.max(_edges.c.last_seen)
+        query = (
+            select(_edges.c.job)
+            .where(_edges.c.direction == "out", _edges.c.dataset.in_(list(names)))
+            .group_by(_edges.c.job)
+            .order_by(seen.desc(), _edges.c.job)
+            .limit(_MOST_WRITERS)
+        )
+        return list(self._connection.execute(query).scalars())
+
+    def written(self, jobs: Iterable[int], names: Collection[int], until: int, limit: int = 1) -> list[Wrote]:
+        """The last `limit` runs of each job that ended by then and wrote one of the names, newest first.
+
+        Two index look-ups a job, whatever number of runs it has had. A run that never says it ended (some tools
+        only say that it runs) counts from when it last said so.
+        """
+        found: list[Wrote] = []
+        listed = list(names)
+        runs, root = _runs.c, _runs.alias("root").c
+        for job in jobs:
+            ended = [
+                (runs.io.is_not(None), runs.ended_at),
+                (runs.state == STATE["FAIL"], runs.ended_at),
+                (runs.state == STATE["ABORT"], runs.ended_at),
+                (runs.state == STATE["RUNNING"], runs.first_seen),
+            ]
+            mine: dict[str, Wrote] = {}
+            for which, clock in ended:
+                query = (
+                    select(
+                        runs.id,
+                        runs.run_id,
+                        root.run_id,
+                        runs.job,
+                        runs.ended_at,
+                        runs.last_seen,
+                        runs.state,
+                        runs.error,
+                        _outputs.c.rows,
+                        _outputs.c.schema,
+                    )
+                    .select_from(_runs)
+                    .join(root.id.table, root.id == func.coalesce(runs.root, runs.parent, runs.id))
+                    .where(runs.job == job, which, clock <= until)
+                    .order_by(clock.desc(), runs.run_id.desc())
+                    .limit(limit)
+                )
+                query = query.join(_outputs, and_(_outputs.c.run == runs.id, _outputs.c.dataset.in_(listed)))
+                for row in self._connection.execute(query):
+                    at = row[4] if row[4] is not None else min(row[5], until)
+                    mine.setdefault(row[1], Wrote(*row[:4], at, *row[6:10]))
+            found += sorted(mine.values(), key=lambda each: (-each.ended_at, each.run))[:limit]
+        return sorted(found, key=lambda each: (-each.ended_at, each.run))
+
+    def last_failed(self, job: int, until: int) -> tuple[str, int, str | None] | None:
+        """(run, when, why) of the last run of a job that failed by then, whatever it named."""
+        runs = _runs.c
+        query = (
+            select(runs.run_id, runs.ended_at, runs.error)
+            .where(runs.state == STATE["FAIL"], runs.job == job, runs.ended_at <= until)
+            .order_by(runs.ended_at.desc(), runs.run_id.desc())
+            .limit(1)
+        )
+        found = self._connection.execute(query).first()
+        return tuple(found) if found is not None else None
+
+    def with_schema(self, jobs: Iterable[int], names: Collection[int], schema: bytes, at: int) -> str | None:
+        """The run that first told a schema of what it wrote, at that time."""
+        runs = _runs.c
+        for job in jobs:
+            on = and_(_outputs.c.run == runs.id, _outputs.c.dataset.in_(list(names)))
+            query = (
+                select(runs.run_id)
+                .join(_outputs, and_(on, _outputs.c.schema == schema, _outputs.c.first_seen <= at))
+                .where(runs.job == job, runs.first_seen <= at, runs.last_seen >= at)
+                .order_by(runs.first_seen.desc(), runs.run_id)
+                .limit(1)
+            )
+            if found := self._connection.execute(query).scalar():
+                return str(found)
+        return None
+
+    def producers(self, datasets: Mapping[int, Collection[int]]) -> dict[int, str]:
+        """Of each dataset (with its names), the producer that the newest run of the job that wrote it last named."""
+        leader = {name: number for number, names in datasets.items() for name in names}
+        last: dict[int, int] = {}
+        for part in parts(leader):
+            query = (
+                select(_edges.c.dataset, _edges.c.job)
+                .where(_edges.c.direction == "out", _edges.c.dataset.in_(part))
+                .order_by(_edges.c.last_seen, _edges.c.job)
+            )
+            last.update({leader[dataset]: job for dataset, job in self._connection.execute(query)})
+        runs, found = _runs.c, dict[int, str]()
+        for dataset, job in last.items():
+            newest = select(runs.producer).where(runs.job == job).order_by(runs.first_seen.desc()).limit(1)
+            found[dataset] = self._connection.execute(newest).scalar() or ""
+        return found
+
+    def of_run(self, run: str) -> dict[str, Any] | None:
+        """A run with its job's name and the run it belongs to."""
+        runs, jobs, above = _runs.c, TABLE["jobs"].c, _runs.alias("above").c
+        query = (
+            select(
+                runs.run_id,
+                runs.state,
+                runs.started_at,
+                runs.first_seen,
+                runs.ended_at,
+                runs.error,
+                runs.producer,
+                runs.job,
+                jobs.namespace,
+                jobs.name,
+                above.run_id.label("parent"),
+            )
+            .select_from(_runs.join(TABLE["jobs"], jobs.id == runs.job, isouter=True))
+            .join(above.id.table, above.id == runs.parent, isouter=True)
+            .where(runs.run_id == run)
+        )
+        found = self._connection.execute(query).mappings().first()
+        return dict(found) if found is not None else None
+
+    def touched(self, run: str) -> dict[str, set[int]]:
+        """The datasets that a run read (`in`) and wrote (`out`), by the names it gave them."""
+        number = select(_runs.c.id).where(_runs.c.run_id == run).scalar_subquery()
+        return {
+            side: set(
+                self._connection.execute(select(table.c.dataset).where(table.c.run == number)).scalars()
+            )
+            for side, table in (("in", TABLE["inputs"]), ("out", _outputs))
+        }
+
+
+def parts(values: Iterable[Any]) -> Iterable[list[Any]]:
+    """Values, some at a time."""
+    listed = sorted(values)
+    return (listed[start : start + PART] for start in range(0, len(listed), PART))
