@@ -139,6 +139,23 @@ def test_secrets_in_copied_configuration_are_hidden_unless_someone_says_otherwis
     assert found["run"]["facets"] == facets
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"run": {"errorMessage": {"message": "no login with password=hunter2-x", "stackTrace": "…"}}},
+        {"run": {"errorMessage": {"message": "…", "stackTrace": "at postgres://me:hunter2-x@db/shop"}}},
+        {"output": {"dataSource": {"name": "db", "uri": "postgres://me:hunter2-x@db:5432/shop"}}},
+        {"output": {"dataSource": {"name": "db", "uri": "jdbc:mysql://db/shop?user=me&password=hunter2-x"}}},
+    ],
+)
+def test_secrets_that_a_text_quotes_are_hidden(told: dict[str, Any]) -> None:
+    raw = json.dumps(event(**told), separators=(",", ":"), ensure_ascii=False).encode()
+    kept = Redaction().apply(raw)
+    assert b"hunter2-x" not in kept
+    assert Redaction().apply(kept) == kept
+    assert Redaction(secrets=False).apply(raw) == raw
+
+
 @pytest.mark.parametrize("redaction", [Redaction(), ALL], ids=["default", "all"])
 def test_what_no_rule_touches_keeps_its_bytes(redaction: Redaction) -> None:
     odd = b'{"eventTime":"2026-01-01T00:00:00Z","job":{"namespace":"a","name":"b","facets":{"n":{"v":1.10,"w":12345678901234567890123,"x":"\\u00e9"}}}}'

@@ -24,13 +24,15 @@ HIDDEN = "***"
 _FACETS = ("facets", "inputFacets", "outputFacets")
 _OWN = ("_producer", "_schemaURL")
 _CONFIGURATION = ("environmentVariables", "environment-properties", "spark_properties", "kafkaConnect")
-"""Facets into which producers copy configuration: `secrets` looks into these."""
+"""Facets into which producers copy configuration: `secrets` looks into these,"""
+_WORDS = ("errorMessage", "dataSource")
+"""and into these, whose texts may quote a url with a password in it."""
 _IDENTITIES = ("parent", "symlinks", "columnLineage", "jobDependencies")
 """Facets that name runs and datasets: `values` leaves them alone, or the graph would fall apart."""
 _ROUNDS = 8
 _DEPTH = 64  # configuration is flat: what is deeper is hidden whole
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(:?)')
-_HINTS = tuple(f'"{name}"'.encode() for name in _CONFIGURATION)
+_HINTS = tuple(f'"{name}"'.encode() for name in (*_CONFIGURATION, "errorMessage"))
 
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _array = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -44,7 +46,8 @@ class Redaction:
     """The settings of room `redact`."""
 
     secrets: bool = True
-    """Hide passwords, tokens and keys in facets that copy configuration (environment variables, Spark properties)."""
+    """Hide passwords, tokens and keys in facets that copy configuration (environment variables, Spark properties) or
+    quote urls (errorMessage, dataSource)."""
     sql_literals: bool = False
     """Put `?` in the place of every literal in the facet `sql`, and leave its comments out."""
     paths: tuple[str, ...] = ()
@@ -76,7 +79,7 @@ class Redaction:
             EventError: they cannot be read, so nothing can be hidden in them.
 
         """
-        if not self.strict and not (self.secrets and any(hint in raw for hint in _HINTS)):
+        if not self.strict and not (self.secrets and _may_hold_secrets(raw)):
             return raw
         try:
             return self._applied(raw)
@@ -86,14 +89,15 @@ class Redaction:
             ) from None
 
     def _applied(self, raw: bytes) -> bytes:
-        raw = msgspec.json.format(raw, indent=-1)  # a refused event may still have its white space
-        if raw[:1] != b"{" and self.strict:
+        packed = after = msgspec.json.format(raw, indent=-1)  # a refused event may still have its white space
+        if packed[:1] != b"{" and self.strict:
             raise EventError("", "no object, so nothing in it can be redacted")
         for path in self.paths:
-            raw = _at(raw, path.split("."), _hidden)
+            after = _at(after, path.split("."), _hidden)
         for path in self.drop:
-            raw = _at(raw, path.split("."), None)
-        return _members(raw, self._part)
+            after = _at(after, path.split("."), None)
+        after = _members(after, self._part)
+        return raw if after == packed else after
 
     def _part(self, name: str, raw: bytes) -> bytes:
         """run, job, dataset, and each of inputs and outputs."""
@@ -104,7 +108,7 @@ class Redaction:
         return _members(raw, lambda key, inner: _members(inner, self._facet) if key in _FACETS else inner)
 
     def _facet(self, name: str, raw: bytes) -> bytes:
-        if self.secrets and name in _CONFIGURATION:
+        if self.secrets and (name in _CONFIGURATION or name in _WORDS):
             raw = _scrubbed(raw)
         if self.sql_literals and name == "sql":
             raw = _without_literals(raw)
@@ -118,6 +122,13 @@ class Redaction:
         text: str = _decode(found[0])
         hidden = _find(text, self._values)
         return found[0] if hidden == text else _encode(hidden)
+
+
+def _may_hold_secrets(raw: bytes) -> bool:
+    # Nearly every event has a `dataSource`, and hardly one of them a password: those are not taken apart.
+    return any(hint in raw for hint in _HINTS) or (
+        b'"dataSource"' in raw and (b"@" in raw or b"assword" in raw or b"ASSWORD" in raw)
+    )
 
 
 def _find(text: str, patterns: tuple[re.Pattern[str], ...]) -> str:
