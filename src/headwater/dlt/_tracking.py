@@ -84,7 +84,11 @@ class Tracker:
             known = packages.find(folder, [str(each.load_id) for each in info.load_packages])
             record = recording.normalised(trace, step, pipeline, info, known)
             for load_id, package in record["packages"].items():
-                record["packages"][load_id] = {**known.get(load_id, {}), **package}
+                record["packages"][load_id] = {
+                    **known.get(load_id, {}),
+                    **package,
+                    "shapes": {},
+                }  # of use no more
                 packages.keep(folder, load_id, record["packages"][load_id])
             self._tell(record)
         elif step.step == "load":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -58,39 +58,51 @@ def duck(tmp_path: Path) -> Any:
     return made
 
 
-class Sink(HTTPServer):
-    """A server that takes events, and remembers them and who sent them."""
+class Web(ThreadingHTTPServer):
+    """A server on this machine that answers GET with some posts, takes events by POST, and remembers what it was asked."""
 
-    events: list[Any]
-    keys: set[str]
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Answering)
+        self.events: list[Any] = []
+        self.keys: set[str] = set()
+        self.paths: list[str] = []
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
 
-class _Taking(BaseHTTPRequestHandler):
-    server: Sink
+class _Answering(BaseHTTPRequestHandler):
+    server: Web
+
+    def do_GET(self) -> None:
+        self.server.paths.append(self.path)
+        self._answer(200, b'[{"id": 1, "title": "x", "tags": ["a", "b"]}]')
 
     def do_POST(self) -> None:
         said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.events += said if isinstance(said, list) else [said]
         self.server.keys.add(self.headers.get("Authorization", ""))
-        self.send_response(201)
-        self.send_header("Content-Length", "0")
+        self._answer(201, b"")
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *args: Any) -> None:
         pass
 
 
 @pytest.fixture
-def sink() -> Iterator[Sink]:
-    server = Sink(("127.0.0.1", 0), _Taking)
-    server.events, server.keys = [], set()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+def web() -> Iterator[Web]:
+    with Web() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()

@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -130,17 +129,17 @@ def test_by_default_an_extract_only_run_claims_no_output_and_lists_what_is_plann
     assert told.end()["run"]["facets"]["dlt_execution"]["planned_tables"] == ["users"]
 
 
-def test_environment_variables(tmp_path: Path, duck: Any, monkeypatch: pytest.MonkeyPatch, sink: Any) -> None:
+def test_environment_variables(tmp_path: Path, duck: Any, monkeypatch: pytest.MonkeyPatch, web: Any) -> None:
     monkeypatch.setenv(
-        "OPENLINEAGE_URL", f"{sink.url}?direct=1"
+        "OPENLINEAGE_URL", f"{web.url}?direct=1"
     )  # no spool, so that nothing has to be waited for
     monkeypatch.setenv("OPENLINEAGE_NAMESPACE", "my_project")
     monkeypatch.setenv("OPENLINEAGE_API_KEY", "k-123")
     headwater.dlt.install()
     duck().run(users())
-    assert len(sink.events) == 3
-    assert {each["job"]["namespace"] for each in sink.events} == {"my_project"}
-    assert sink.keys == {"Bearer k-123"}
+    assert len(web.events) == 3
+    assert {each["job"]["namespace"] for each in web.events} == {"my_project"}
+    assert web.keys == {"Bearer k-123"}
 
 
 # --- the fifteen defects that were reproduced there
@@ -305,18 +304,18 @@ def test_9_files_are_named_by_where_they_lie(told: Told, duck: Any, tmp_path: Pa
     assert ("file", f"{tmp_path}/in") in {(each["namespace"], each["name"]) for each in end["inputs"]}
 
 
-def test_9_an_endpoint_is_named_by_its_address_without_who_calls(told: Told, duck: Any, api: Any) -> None:
+def test_9_an_endpoint_is_named_by_its_address_without_who_calls(told: Told, duck: Any, web: Any) -> None:
     from dlt.sources.rest_api import rest_api_source
 
     source = rest_api_source(
         {
-            "client": {"base_url": api.url.replace("http://", "http://fred:hunter2@") + "/v1/"},
+            "client": {"base_url": web.url.replace("http://", "http://fred:hunter2@") + "/v1/"},
             "resources": [{"name": "posts", "endpoint": {"path": "posts"}}],
         }
     )
     duck().run(source)
     end = told.end()
-    assert [(each["namespace"], each["name"]) for each in end["inputs"]] == [(api.url, "/v1/posts")]
+    assert [(each["namespace"], each["name"]) for each in end["inputs"]] == [(web.url, "/v1/posts")]
     assert ("posts__tags", "value", "/v1/posts", "tags[*]") in pairs(end)
     assert "hunter2" not in told.file.read_text()
 
@@ -427,28 +426,3 @@ def test_15_without_any_code_where_headwater_is_configured_and_never_otherwise(t
     run = [sys.executable, "-m", "headwater", "run", "--transport", f"file://{file}", "--"]
     subprocess.run([*run, sys.executable, str(script)], env=base, cwd=tmp_path, check=True)
     assert len(Told(file)()) == 3
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body = b'[{"id": 1, "title": "x", "tags": ["a", "b"]}]'
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def api() -> Any:
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    server.url = f"http://127.0.0.1:{server.server_port}"  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()

@@ -84,7 +84,11 @@ def table_facet(
     generated = [
         column["name"]
         for column in described["columns"]
-        if column["name"].startswith(GENERATED) or {"row_key", "parent_key", "root_key"} & set(column["keys"])
+        if column["name"] not in columns
+        and (
+            column["name"].startswith(GENERATED)
+            or {"row_key", "parent_key", "root_key"} & set(column["keys"])
+        )
     ]
     unknown = [name for name in names if name not in columns and name not in generated]
     root = table

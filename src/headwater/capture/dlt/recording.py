@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
-from headwater.capture.dlt.extracted import SAMPLE, names_of, paths_of, text_of
-from headwater.capture.dlt.leaves import Path, told
+from headwater.capture.dlt.extracted import SAMPLE, look, names_of, share, text_of
+from headwater.capture.dlt.leaves import Shapes
 from headwater.capture.dlt.models import read_model
 from headwater.capture.dlt.normalised import columns_of
 from headwater.capture.dlt.places import SETTINGS
@@ -114,7 +114,8 @@ def _resources(metrics: Mapping[str, Any], into: dict[str, Any]) -> None:
 
 
 def _files(folder: File, kept: dict[str, Any], names: Names, sample: int | None) -> None:
-    paths: dict[str, set[Path]] = {}
+    shapes: dict[str, Shapes] = {}
+    seen: dict[str, int] = {}
     columns: dict[str, dict[str, str]] = {}
     models: dict[str, Any] = {}
     unread: list[str] = []
@@ -129,12 +130,13 @@ def _files(folder: File, kept: dict[str, Any], names: Names, sample: int | None)
                 given = names.get(table) or {}
                 columns.setdefault(table, {}).update({name: given.get(name, name) for name in names_of(file)})
             elif "jsonl" in file.name:
-                paths.setdefault(table, set()).update(paths_of(file, sample))
+                found = shapes.setdefault(table, Shapes())
+                seen[table] = seen.get(table, 0) + look(file, found, share(sample, seen.get(table, 0)))
             else:
                 unread.append(table)
         if reading.fault is not None:
             unread.append(table)
-    kept["paths"] = {table: told(found) for table, found in paths.items()}
+    kept["shapes"] = {table: found.told() for table, found in shapes.items()}
     kept["names"], kept["models"], kept["unread"] = columns, models, sorted(set(unread))
 
 
@@ -181,9 +183,9 @@ def normalised(
 def _lineage(schema: Any, package: Mapping[str, Any]) -> dict[str, Any]:
     """table -> column -> [[root table, path], …]"""
     found: dict[str, dict[str, list[Any]]] = {}
-    for table, paths in (package.get("paths") or {}).items():
+    for table, shapes in (package.get("shapes") or {}).items():
         with guard("following columns through dlt's normaliser"):
-            for name, columns in columns_of(schema, table, [tuple(path) for path in paths]).items():
+            for name, columns in columns_of(schema, table, shapes).items():
                 for column, sources in columns.items():
                     found.setdefault(name, {}).setdefault(column, []).extend(
                         [table, list(path)] for path in sources
