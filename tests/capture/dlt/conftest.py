@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,12 @@ def duck(tmp_path: Path) -> Any:
         )
 
     return made
+
+
+@pytest.fixture
+def environment() -> Callable[..., dict[str, str]]:
+    """`environment(NAME="value")`: that of this test, for a program of its own."""
+    return lambda **more: {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
 
 
 class Web(ThreadingHTTPServer):

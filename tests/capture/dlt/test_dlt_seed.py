@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -154,26 +152,7 @@ def test_1_two_files_are_two_namespaces_and_physical(told: Told, duck: Any, tmp_
     assert {(each["namespace"], each["type"]) for each in links} == {("duckdb://local", "FORMER")}
 
 
-def test_2_pipelines_in_threads_do_not_mix(told: Told, duck: Any) -> None:
-    def one(name: str) -> None:
-        @dlt.resource(name=f"r_{name}")
-        def rows() -> Any:
-            yield [{"n": at} for at in range(int(name[1:]) + 1)]
-
-        duck(name).run(rows())
-
-    threads = [threading.Thread(target=one, args=(f"p{at}",)) for at in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for at in range(4):
-        end = told.end(f"p{at}")
-        assert [each["name"] for each in end["inputs"]] == [f"dlt/r_p{at}"]
-        (out,) = end["outputs"]
-        assert out["name"] == f"raw.r_p{at}"
-        assert out["outputFacets"]["outputStatistics"]["rowCount"] == at + 1
-    assert len({each["run"]["runId"] for each in told()}) == 4
+# 2, pipelines in threads that mix: test_dlt_parallel.py
 
 
 def test_3_a_failure_is_told_once_with_what_was_read(told: Told, duck: Any) -> None:
@@ -356,7 +335,7 @@ def test_11_inside_an_airflow_task_the_task_is_the_parent(
 
 
 def test_12_a_server_that_is_down_loses_nothing_and_is_not_waited_for(
-    tmp_path: Path, duck: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, duck: Any, monkeypatch: pytest.MonkeyPatch, environment: Any
 ) -> None:
     monkeypatch.setenv("HEADWATER_SPOOL", str(tmp_path / "spool"))
     headwater.dlt.install(url="http://127.0.0.1:9")  # nobody listens there
@@ -366,7 +345,7 @@ def test_12_a_server_that_is_down_loses_nothing_and_is_not_waited_for(
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=environment(),
     )
     assert '"waiting": 3' in waiting.stdout or '"events": 3' in waiting.stdout, waiting.stdout
 
@@ -410,19 +389,20 @@ def test_14_the_run_id_is_that_of_the_transaction(told: Told, duck: Any) -> None
     assert told.end()["run"]["facets"]["dlt_execution"]["transaction_id"] == trace.transaction_id
 
 
-def test_15_without_any_code_where_headwater_is_configured_and_never_otherwise(tmp_path: Path) -> None:
+def test_15_without_any_code_where_headwater_is_configured_and_never_otherwise(
+    tmp_path: Path, environment: Any
+) -> None:
     script = tmp_path / "job.py"
     script.write_text(
         "import dlt\n"
         "p = dlt.pipeline('plain', destination=dlt.destinations.duckdb('x.duckdb'), dataset_name='raw')\n"
         "p.run([{'a': 1}], table_name='t')\n"
     )
-    base = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     file = tmp_path / "zero.jsonl"
     for more, expected in (({}, 0), ({"HEADWATER_TRANSPORT": f"file://{file}"}, 3)):
-        subprocess.run([sys.executable, str(script)], env={**base, **more}, cwd=tmp_path, check=True)
+        subprocess.run([sys.executable, str(script)], env=environment(**more), cwd=tmp_path, check=True)
         assert len(Told(file)()) == expected
     file.unlink()
     run = [sys.executable, "-m", "headwater", "run", "--transport", f"file://{file}", "--"]
-    subprocess.run([*run, sys.executable, str(script)], env=base, cwd=tmp_path, check=True)
+    subprocess.run([*run, sys.executable, str(script)], env=environment(), cwd=tmp_path, check=True)
     assert len(Told(file)()) == 3
