@@ -17,7 +17,7 @@ from headwater.capture import parents
 from headwater.capture.dlt import State, interpret, packages, recording
 from headwater.capture.dlt.events import run_id
 from headwater.dlt import Capturing
-from headwater.dlt._arrow import ARROWS, hook_arrow
+from headwater.dlt._listening import HEARD, listen
 from headwater.emitter import Emitter
 from headwater.guard import guard
 
@@ -73,12 +73,12 @@ class Tracker:
         folder, columns = str(pipeline.working_dir), bool(self.capturing.columns)
         if step.step == "extract":
             sample = int(self.capturing.sample) or None
-            record = recording.extracted(trace, step, pipeline, info, ARROWS, sample if columns else 0)
+            record = recording.extracted(trace, step, pipeline, info, HEARD, sample if columns else 0)
             mine = {"run": run_id(trace.transaction_id, recording.started(trace, "", pipeline)["at"])}
             for load_id, package in record["packages"].items():
                 package |= mine
                 packages.keep(folder, load_id, package)
-                ARROWS.pop(load_id, None)
+                HEARD.pop(load_id, None)
             self._tell(record)
         elif step.step == "normalize":
             known = packages.find(folder, [str(each.load_id) for each in info.load_packages])
@@ -148,7 +148,7 @@ def install(settings: config.Settings) -> Tracker:
             return _TRACKER[0]
         made = Tracker(settings)
         if not settings.disabled:
-            hook_arrow()
+            listen()
             _modules(tracing).append(made)
         _TRACKER.append(made)
         atexit.register(made.close)
@@ -179,7 +179,7 @@ def collector(settings: config.Settings) -> Any:
     """A collector of progress that shows none, and tracks."""
     from dlt.common.runtime.collector import NullCollector
 
-    hook_arrow()
+    listen()
     tracker = Tracker(settings)
     atexit.register(tracker.close)
 

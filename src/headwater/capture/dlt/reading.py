@@ -1,13 +1,13 @@
 """capture.dlt.reading: what is known of a package's resources -> the datasets that each of them read.
 
 A resource reads what it says it reads; a transformer without a source of its own reads what its parents read. A resource
-that tells nothing stands for itself: its data came from code.
+that tells nothing stands for itself: its data came from code. dlt's own readers of files yield what stands in the files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headwater.capture.dlt.places import inputs_of, output_of
@@ -61,6 +61,12 @@ def inputs_of_package(
             continue
         own = [each for location in about["inputs"] for each in _located(location, name, name, about)]
         above = [] if own else list(_above(resources, namespace, name, name, {name}))
+        if above and about.get("reader"):
+            alone = about if len(above) == 1 else {}
+            found += [
+                replace(each, direct=True, rows=alone.get("rows"), bytes=alone.get("bytes")) for each in above
+            ]
+            continue
         found += own or [_reading(_logical(namespace, name), name, name, about)]
         found += above
     return found
@@ -76,7 +82,7 @@ def _above(
         seen.add(parent)
         about = resources[parent]
         found = [
-            Reading(each.dataset, parent, feeds, direct=False)
+            Reading(each.dataset, parent, feeds, direct=False, files=each.files)
             for location in about["inputs"]
             for each in _located(location, parent, feeds, about)
         ]
