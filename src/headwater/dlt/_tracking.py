@@ -14,6 +14,7 @@ from typing import Any
 
 from headwater import __version__, config
 from headwater.capture import parents
+from headwater.capture.code import place_of
 from headwater.capture.dlt import State, interpret, packages, recording
 from headwater.capture.dlt.events import run_id
 from headwater.dlt import Capturing
@@ -212,10 +213,21 @@ def _around() -> dict[str, Any]:
     nominal = os.environ.get("AIRFLOW_CTX_LOGICAL_DATE") or os.environ.get("AIRFLOW_CTX_EXECUTION_DATE")
     if nominal:
         told["nominal"] = nominal
-    main = getattr(sys.modules.get("__main__"), "__file__", None)
-    if main:
-        told["code"] = {"type": "file", "url": f"file://{os.path.abspath(main)}"}
+    if (site := _site()) is not None:
+        told["code"] = place_of(*site)
     return told
+
+
+def _site() -> tuple[str, int] | None:
+    """The line of the program that runs the pipeline, below dlt's frames and ours; a cell of a notebook is no file."""
+    import dlt
+
+    frame: Any = sys._getframe(1)
+    homes = tuple(os.path.dirname(os.path.abspath(str(each))) for each in (dlt.__file__, __file__))
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(homes):
+        frame = frame.f_back
+    file = os.path.abspath(frame.f_code.co_filename) if frame is not None else ""
+    return (file, frame.f_lineno) if os.path.isfile(file) else None
 
 
 def _planned(pipeline: Any) -> list[str]:

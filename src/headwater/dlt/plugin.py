@@ -30,9 +30,7 @@ def plug_run_context(run_dir: str | None, runtime_kwargs: dict[str, Any] | None)
 def _listen() -> None:
     try:
         settings = config.load()
-        asked = "_HEADWATER_RUN" in os.environ or any(
-            settings.origins.get(name, "default") != "default" for name in ("transport", "url")
-        )
+        asked = "_HEADWATER_RUN" in os.environ or settings.origins.get("transport", "default") != "default"
         if settings.disabled or not asked:
             return
         from headwater.dlt import _tracking

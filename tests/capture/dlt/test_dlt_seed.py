@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import dlt
 import pytest
 from telling import Told, pairs
 
+import dlt
 import headwater.dlt
+from headwater.errors import ConfigError
 from openlineage_schemas import assert_openlineage
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:dlt")  # of its own older options
@@ -81,6 +82,19 @@ def test_tables_of_dlt_itself_are_left_out(told: Told, duck: Any) -> None:
     names = [each["name"] for event in told() for each in (*event["inputs"], *event["outputs"])]
     assert names
     assert not [name for name in names if "_dlt" in name]
+
+
+def test_two_lines_are_enough_and_the_url_is_where_events_go(duck: Any, web: Any) -> None:
+    headwater.dlt.install(url=f"{web.url}?direct=1", namespace="mine", api_key="k-9")
+    duck().run(users())
+    assert [each["eventType"] for each in web.events] == ["START", "RUNNING", "COMPLETE"]
+    assert {each["job"]["namespace"] for each in web.events} == {"mine"}
+    assert web.keys == {"Bearer k-9"}
+
+
+def test_a_url_and_a_transport_are_one_too_many() -> None:
+    with pytest.raises(ConfigError, match="not both"):
+        headwater.dlt.install(url="http://127.0.0.1:9", transport="console:")
 
 
 def test_a_failed_step_is_a_fail_with_message_and_stack(told: Told, duck: Any, shared: Path) -> None:
@@ -348,6 +362,7 @@ def test_12_a_server_that_is_down_loses_nothing_and_is_not_waited_for(
         env=environment(),
     )
     assert '"waiting": 3' in waiting.stdout or '"events": 3' in waiting.stdout, waiting.stdout
+    assert any("127-0-0-1-9" in each.name for each in (tmp_path / "spool").iterdir())  # for that server
 
 
 def test_13_facets_that_were_missing(told: Told, duck: Any) -> None:
