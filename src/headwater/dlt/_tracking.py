@@ -67,8 +67,11 @@ class Tracker:
                 self._tell(recording.failed(trace, step, pipeline))
         if step_info is None:
             return
-        with guard(f"capturing the step {step.step}"):
+        with guard(f"capturing the step {step.step}") as reading:
             self._step(trace, step, pipeline, step_info)
+        if reading.fault is not None:
+            with guard("telling what could not be captured"):
+                self._tell(recording.missed(trace, step, pipeline, reading.fault))
 
     def _step(self, trace: Any, step: Any, pipeline: Any, info: Any) -> None:
         folder, columns = str(pipeline.working_dir), bool(self.capturing.columns)

@@ -56,7 +56,9 @@ def failed(trace: Any, step: Any, pipeline: Any) -> Record:
             "message": scrub(str(each.get("message") or ""))[:_LONGEST],
             "stack": scrub("".join(map(str, each.get("stack_trace") or ())))[:_LONGEST],
             "terminal": each.get("is_terminal"),
-            "resource": each.get("resource_name") or (each.get("exception_attrs") or {}).get("resource_name"),
+            "resource": each.get("resource_name")
+            or (each.get("exception_attrs") or {}).get("resource_name")
+            or (each.get("exception_attrs") or {}).get("pipe_name"),
             "load_id": each.get("load_id"),
         }
         for each in step.exception_traces or ()
@@ -71,10 +73,25 @@ def failed(trace: Any, step: Any, pipeline: Any) -> Record:
     }
 
 
+def missed(trace: Any, step: Any, pipeline: Any, fault: Exception) -> Record:
+    """A step ended, and what it did could not be recorded."""
+    why = scrub(f"{type(fault).__name__}: {fault}")[:500]
+    return {
+        "kind": "missed",
+        **_about(trace, pipeline),
+        "at": iso(step.finished_at),
+        "step": str(step.step),
+        "why": why,
+    }
+
+
 def extracted(
     trace: Any, step: Any, pipeline: Any, info: Any, heard: Mapping[str, Heard], sample: int | None = SAMPLE
 ) -> Record:
-    """What resources were read, from where, and what stands in the files they were extracted into."""
+    """What resources were read, from where, and what stands in the files they were extracted into.
+
+    A sample of 0 follows no columns; None looks at every item.
+    """
     packages: dict[str, Any] = {}
     for load_id, metrics in info.metrics.items():
         kept = packages.setdefault(str(load_id), {"resources": {}, "schema": ""})
@@ -134,7 +151,9 @@ def _files(
             continue
         with guard("reading what dlt extracted") as reading:
             if ".model" in file.name:
-                models[table] = _model(text_of(file))
+                models[table] = _model(text_of(file), follow=sample != 0)
+            elif sample == 0:
+                kept["unfollowed"] = True
             elif file.suffix == ".parquet":
                 given = names.get(table) or {}
                 columns.setdefault(table, {}).update({name: given.get(name, name) for name in names_of(file)})
@@ -157,12 +176,14 @@ def _table_of(file: str) -> str | None:
     return None
 
 
-def _model(text: str) -> dict[str, Any]:
+def _model(text: str, *, follow: bool) -> dict[str, Any]:
     found = read_model(text)
     return {
         "sql": scrub(found.sql)[:_LONGEST],
         "tables": list(found.tables),
-        "columns": {column: [list(each) for each in sources] for column, sources in found.columns.items()},
+        "columns": {
+            column: [list(each) for each in sources] for column, sources in found.columns.items() if follow
+        },
     }
 
 
@@ -177,10 +198,12 @@ def normalised(
         for each in info.metrics.get(load_id) or ():
             for table, metrics in each["table_metrics"].items():
                 counted[table] = {"rows": metrics.items_count, "bytes": metrics.file_size}
-        packages[load_id] = {
-            "counted": counted,
-            "lineage": _lineage(package.schema, known.get(load_id) or {}),
-        }
+        packages[load_id] = {"counted": counted}
+        if (extracted := known.get(load_id)) is not None:
+            packages[load_id] |= {
+                "lineage": _lineage(package.schema, extracted),
+                "models": _renamed(package.schema, extracted.get("models") or {}),
+            }
     return {
         "kind": "normalize",
         **_about(trace, pipeline),
@@ -204,6 +227,16 @@ def _lineage(schema: Any, package: Mapping[str, Any]) -> dict[str, Any]:
         for column, original in names.items():
             if column in known and not column.startswith("_dlt"):
                 found.setdefault(table, {}).setdefault(column, []).append([table, [original]])
+    return found
+
+
+def _renamed(schema: Any, models: Mapping[str, Any]) -> dict[str, Any]:
+    """Models with their columns as the destination calls them."""
+    found: dict[str, Any] = dict(models)
+    for table, model in models.items():
+        with guard("naming the columns of a model"):
+            columns = {schema.naming.normalize_path(name): each for name, each in model["columns"].items()}
+            found[table] = {**model, "columns": columns}
     return found
 
 
