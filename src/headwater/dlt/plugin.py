@@ -21,6 +21,11 @@ _ASKED: list[bool] = []
 @plugins.hookimpl(tryfirst=True)
 def plug_run_context(run_dir: str | None, runtime_kwargs: dict[str, Any] | None) -> None:
     """Asked for a run context: there is none here, but now is the time to listen."""
+    begin()
+
+
+def begin() -> None:
+    """Listen, where that is asked for: once in a process."""
     if not _ASKED:
         _ASKED.append(True)
         with guard("capturing dlt"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,9 +16,9 @@ import pytest
 
 pytest.importorskip("dlt", reason="needs dlt; get it with: pip install 'headwater[dlt]'")
 
-import dlt
-from telling import Told
+from telling import VERSION, Told
 
+import dlt
 import headwater.dlt
 
 
@@ -64,6 +65,25 @@ def duck(tmp_path: Path) -> Any:
 def environment() -> Callable[..., dict[str, str]]:
     """`environment(NAME="value")`: that of this test, for a program of its own."""
     return lambda **more: {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
+
+
+@pytest.fixture
+def captured(tmp_path: Path, environment: Callable[..., dict[str, str]]) -> Callable[..., Told]:
+    """`captured("job.py", cwd=…)`: run a Python program of its own without any code of ours in it -> what it told."""
+
+    def run(*words: str, cwd: Path = tmp_path) -> Told:
+        file = tmp_path / "captured.jsonl"
+        by_plugin = VERSION >= (1, 27)
+        before = (
+            []
+            if by_plugin
+            else ["-m", "headwater", "run", "--transport", f"file://{file}", "--", sys.executable]
+        )
+        env = environment(**({"HEADWATER_TRANSPORT": f"file://{file}"} if by_plugin else {}))
+        subprocess.run([sys.executable, *before, *words], env=env, cwd=cwd, check=True)
+        return Told(file)
+
+    return run
 
 
 class Web(ThreadingHTTPServer):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from dlt.common.configuration.exceptions import ConfigurationException
 from oracle import loaded
-from telling import Told, pairs
+from telling import Told, needs_inputs, pairs
 
 import dlt
 import headwater.dlt
@@ -57,7 +57,7 @@ def test_a_step_that_cannot_be_read_costs_its_own_part_and_is_said_once(
     ends = told("COMPLETE")
     assert len(ends) == 3
     for end in ends:
-        (reason,) = end["run"]["facets"]["headwater_degraded"]["reasons"]
+        reason = end["run"]["facets"]["headwater_degraded"]["reasons"][-1]
         assert "could not be read: KeyError" in reason
     assert len([each for each in warnings_of() if "KeyError" in each]) == 1
     assert "hunter2" not in told.file.read_text() + "".join(warnings_of())
@@ -123,6 +123,7 @@ def test_names_that_look_like_secrets_are_names(told: Told, duck: Any) -> None:
 SECRETS = ("hunter2", "s3cr3t", "t0psecret", "k3y-9")
 
 
+@needs_inputs
 def test_no_secret_of_a_source_or_a_destination_appears(
     told: Told, duck: Any, monkeypatch: pytest.MonkeyPatch, warnings_of: Any, tmp_path: Path
 ) -> None:

@@ -290,7 +290,7 @@ def _untold(run: Run) -> list[str]:
             name
             for package in run.packages.values()
             for name, resource in (package.get("resources") or {}).items()
-            if resource.get("untold")
+            if resource.get("untold") and not name.startswith(facets.GENERATED)
         }
     )
     version = run.start.get("dlt")

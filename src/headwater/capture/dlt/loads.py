@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from headwater.capture.dlt.places import SETTINGS
 from headwater.capture.dlt.plain import plain
@@ -68,7 +71,13 @@ def package_of(package: Any, info: Any) -> dict[str, Any]:
 
 
 def _names(package: Any, field: str) -> list[str]:
+    """Tables that were dropped or emptied; older traces lack them, the state of the package has them."""
     found = getattr(package, field, None) or ()
+    if not hasattr(package, field):
+        with guard("reading the state of a package"):
+            file = Path(package.package_path) / "load_package_state.json"
+            if file.exists():
+                found = msgspec.json.decode(file.read_bytes()).get(field) or ()
     return [str(each if isinstance(each, str) else each.get("name")) for each in found]
 
 
@@ -123,8 +132,8 @@ def where(pipeline: Any, info: Any = None) -> dict[str, Any]:
                 value = getattr(owner, key, None)
                 if isinstance(value, (str, int)) and value != "" and not is_secret(key):
                     found.setdefault(key, scrub(value) if isinstance(value, str) else value)
-        if found["type"] == "duckdb" and "database" in found:
-            found["database"] = os.path.abspath(str(found["database"]))
+        if found["type"] == "duckdb" and not str(found.get("database") or ":").startswith(":"):
+            found["database"] = os.path.abspath(str(found["database"]))  # `:memory:` is no file
         if "://" not in str(found.get("bucket_url") or "://"):
             found["bucket_url"] = os.path.abspath(str(found["bucket_url"]))
     return found
