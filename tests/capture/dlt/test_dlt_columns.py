@@ -182,3 +182,34 @@ def test_sample_nought_looks_at_everything(told: Told, duck: Any) -> None:
     headwater.dlt.install(transport=f"file://{told.file}", sample=0)
     duck().run(dlt.resource([[{"id": at}] for at in range(3)] + [[{"id": 9, "late": 1}]], name="t"))
     assert ("t", "late", "dlt/t", "late") in pairs(told.end())
+
+
+@pytest.mark.parametrize("contract", ["discard_value", "discard_row"])
+def test_a_field_that_the_schema_refuses_is_no_source(told: Told, duck: Any, contract: Any) -> None:
+    pipeline = duck()
+    pipeline.run(dlt.resource([{"Order ID": 1, "note": "a"}], name="t"))
+    told.clear()
+    rows = [{"Order ID": 2, "note": "b"}, {"Order ID": 3, "Secret": "s7000001e"}]
+    pipeline.run(dlt.resource(rows, name="t", schema_contract={"columns": contract}))
+    with pipeline.sql_client() as client:
+        loaded_rows = client.execute_sql("SELECT * FROM t")
+    assert "s7000001e" not in str(loaded_rows)
+    assert len(loaded_rows) == (3 if contract == "discard_value" else 2)
+    assert pairs(told.end()) == {("t", "order_id", "dlt/t", "Order ID"), ("t", "note", "dlt/t", "note")}
+
+
+def test_what_add_map_makes_of_items_is_what_is_told(told: Told, duck: Any) -> None:
+    rows = dlt.resource([{"a": 1, "b": 2}], name="t").add_map(lambda item: {"Sum Of": item["a"] + item["b"]})
+    duck().run(rows)
+    assert pairs(told.end()) == {("t", "sum_of", "dlt/t", "Sum Of")}
+
+
+def test_tables_that_are_named_by_their_items(told: Told, duck: Any) -> None:
+    rows = [{"kind": "click", "X Pos": 1}, {"kind": "view", "Page": "a"}]
+    duck().run(dlt.resource(rows, name="events", table_name=lambda item: f"ev_{item['kind']}"))
+    assert pairs(told.end()) == {
+        ("ev_click", "kind", "dlt/events", "kind"),
+        ("ev_click", "x_pos", "dlt/events", "X Pos"),
+        ("ev_view", "kind", "dlt/events", "kind"),
+        ("ev_view", "page", "dlt/events", "Page"),
+    }

@@ -157,3 +157,13 @@ def test_two_who_listen_tell_of_a_run_once(told: Told, tmp_path: Path) -> None:
     ).run([{"a": 1}], table_name="t")  # fmt: skip
     events = [*told(), *Told(tmp_path / "own.jsonl")()]
     assert sorted(each["eventType"] for each in events) == ["COMPLETE", "RUNNING", "START"]
+
+
+def test_a_tracker_tells_of_its_own_pipeline_only(tmp_path: Path) -> None:
+    one = headwater.dlt.tracker(transport=f"file://{tmp_path}/own.jsonl")
+    for name, progress in (("mine", one), ("other", None)):
+        place = dlt.destinations.duckdb(str(tmp_path / f"{name}.duckdb"))
+        dlt.pipeline(name, destination=place, progress=progress).run([{"a": 1}], table_name="t")
+    told = Told(tmp_path / "own.jsonl")
+    assert {each["job"]["name"] for each in told()} == {"mine"}
+    assert told.end()["eventType"] == "COMPLETE"

@@ -207,6 +207,51 @@ def test_a_package_that_waited_is_loaded_by_the_next_run_with_its_own_inputs(tol
         assert pairs(end) == {(name, name, f"dlt/{name}", name.capitalize())}
 
 
+def test_two_packages_of_one_table_are_one_output_with_what_both_know(
+    told: Told, duck: Any, shared: Path
+) -> None:
+    pipeline = duck()
+    pipeline.run([{"id": 0}], table_name="before")
+    for name, rows in (
+        ("web", [{"Id": 1, "Web Page": "x"}]),
+        ("app", [{"Id": 2, "App Screen": "y"}, {"ID": 3}]),
+    ):
+        pipeline.extract(dlt.resource(rows, name=name, table_name="clicks"))
+    pipeline.normalize()
+    told.clear()
+    pipeline.load()
+    end = told.end()
+    (out,) = end["outputs"]
+    assert out["outputFacets"]["outputStatistics"]["rowCount"] == 3
+    assert pairs(end) == {
+        ("clicks", "id", "dlt/web", "Id"),
+        ("clicks", "web_page", "dlt/web", "Web Page"),
+        ("clicks", "id", "dlt/app", "Id"),
+        ("clicks", "id", "dlt/app", "ID"),
+        ("clicks", "app_screen", "dlt/app", "App Screen"),
+    }
+    assert {each["name"] for each in out["facets"]["lineage"]["inputs"]} == {"dlt/web", "dlt/app"}
+    assert "columns_of_unknown_source" not in out["facets"]["dlt_table"]
+    assert change(end, "raw.clicks") == "CREATE"
+    assert_openlineage(end, shared)
+
+
+def test_two_resources_of_one_package_that_load_one_table(told: Told, duck: Any) -> None:
+    duck().run(
+        [
+            dlt.resource([{"Id": 1}], name="web", table_name="clicks"),
+            dlt.resource([{"Id": 2}], name="app", table_name="clicks"),
+        ]
+    )
+    (out,) = told.end()["outputs"]
+    assert out["outputFacets"]["outputStatistics"]["rowCount"] == 2
+    assert {each["name"] for each in told.end()["inputs"]} == {"dlt/web", "dlt/app"}
+    assert {each["name"] for each in out["facets"]["lineage"]["inputs"]} == {"dlt/web", "dlt/app"}
+    # the files of one table do not say whose items they hold: no field is claimed for one of them alone
+    assert pairs(told.end()) == set()
+    assert out["facets"]["dlt_table"]["columns_of_unknown_source"] == ["id"]
+
+
 def test_a_package_extracted_by_another_program_still_has_its_columns(
     told: Told, duck: Any, tmp_path: Path, captured: Any
 ) -> None:

@@ -45,29 +45,30 @@ def inputs_of_package(
     owners: Mapping[str, str] = package.get("tables") or {}
     found: list[Reading] = []
     for name, about in resources.items():
-        if name.startswith("_dlt") or "rows" not in about:
+        feeds = name if "rows" in about else owners.get(str(about.get("shares")))
+        if name.startswith("_dlt") or feeds is None:
             continue  # dlt's own, or one that only feeds others
         if naming == "dlt-openlineage":
             tables = [table for table, owner in owners.items() if owner == name] or [name]
-            found += [_reading(Dataset(namespace, table), name, name, about) for table in tables]
+            found += [_reading(Dataset(namespace, table), name, feeds, about) for table in tables]
             continue
         tables = [table for table, owner in owners.items() if owner == name and table in models]
         if tables:
             found += [
-                Reading(_of_query(each, where, dataset), name, name, model=True)
+                Reading(_of_query(each, where, dataset), name, feeds, model=True)
                 for table in tables
                 for each in models[table]["tables"]
             ]
             continue
-        own = [each for location in about["inputs"] for each in _located(location, name, name, about)]
-        above = [] if own else list(_above(resources, namespace, name, name, {name}))
+        own = [each for location in about["inputs"] for each in _located(location, name, feeds, about)]
+        above = [] if own else list(_above(resources, namespace, name, feeds, {name}))
         if above and about.get("reader"):
             alone = about if len(above) == 1 else {}
             found += [
                 replace(each, direct=True, rows=alone.get("rows"), bytes=alone.get("bytes")) for each in above
             ]
             continue
-        found += own or [_reading(_logical(namespace, name), name, name, about)]
+        found += own or [_reading(_logical(namespace, name), name, feeds, about)]
         found += above
     return found
 

@@ -123,6 +123,12 @@ def _resources(metrics: Mapping[str, Any], into: dict[str, Any]) -> None:
             "hints": {key: plain(hints[key]) for key in _HINTS if hints.get(key) is not None},
             "columns": columns_given(hints.get("columns")),
         }
+    for name, hints in (metrics.get("hints") or {}).items():
+        table = hints.get("table_name")
+        if name not in into and isinstance(
+            table, str
+        ):  # dlt counts its items as those of the table's last resource
+            into[name] = {"inputs": [], "parents": [], "hints": {}, "columns": [], "shares": table}
     for parent, name in metrics.get("dag") or ():
         if name in into and parent != name and parent not in into[name]["parents"]:
             into[name]["parents"].append(parent)
