@@ -1,6 +1,6 @@
 """dlt: the same pipeline without lineage, with Headwater, with dlt-openlineage -> what each adds to a run.
 
-    python bench/dlt.py [--full] [--rounds N] [--only up,down,hanging]
+    python bench/dlt.py [--full] [--rounds N] [--only up,down,hanging] [--without-peer]
 
 Three programs live side by side in one environment (`.venvs/dlt-openlineage`, made where it is missing; without it the peer
 is left out and the reason told). One works at a time and the order turns each round, so what else the machine does hits all
@@ -258,12 +258,14 @@ def main() -> None:
     options.add_argument("--full", action="store_true", help="100,000 rows instead of 20,000")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--only", default="up,down,hanging")
+    options.add_argument("--without-peer", action="store_true", help="none and headwater alone, in less time")
     options.add_argument("--program", nargs=3, help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.program:
         program(*chosen.program)
         return
     python, who = environment()
+    who = who[:2] if chosen.without_peer else who
     rows = 100_000 if chosen.full else 20_000
     print(
         "| server | rows | with | wall | times none | the quickest of each | CPU, times none | inside | of the run | rounds |"
@@ -274,7 +276,9 @@ def main() -> None:
             with server(state) as url:
                 programs = {each: Program(python, each, Path(text) / state / each, url) for each in who}
                 try:
-                    measure(programs, SMALL, 1, {WHO[2]: int(state == "up")})  # warm
+                    measure(
+                        programs, SMALL, 1, {WHO[2]: int(state == "up")}
+                    )  # each has imported all it needs
                     fewer = {} if state == "up" else {WHO[2]: 1}  # it waits for minutes
                     report(state, SMALL, measure(programs, SMALL, chosen.rounds, fewer))
                     if state == "up":

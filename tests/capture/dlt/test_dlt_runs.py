@@ -236,6 +236,17 @@ def test_two_packages_of_one_table_are_one_output_with_what_both_know(
     assert_openlineage(end, shared)
 
 
+def test_a_resource_that_yields_nothing_is_no_input(told: Told, duck: Any) -> None:
+    pipeline = duck()
+    for rows in ([{"id": 1}], []):
+        told.clear()
+        pipeline.run(
+            [dlt.resource(rows, name="web", table_name="clicks"), dlt.resource([{"id": 1}], name="other")]
+        )
+    assert [each["name"] for each in told.end()["inputs"]] == ["dlt/other"]
+    assert [each["name"] for each in told.end()["outputs"]] == ["raw.other"]
+
+
 def test_two_resources_of_one_package_that_load_one_table(told: Told, duck: Any) -> None:
     duck().run(
         [

@@ -45,7 +45,7 @@ def inputs_of_package(
     owners: Mapping[str, str] = package.get("tables") or {}
     found: list[Reading] = []
     for name, about in resources.items():
-        feeds = name if "rows" in about else owners.get(str(about.get("shares")))
+        feeds = name if "rows" in about else _sharer(name, about, resources, owners)
         if name.startswith("_dlt") or feeds is None:
             continue  # dlt's own, or one that only feeds others
         if naming == "dlt-openlineage":
@@ -71,6 +71,14 @@ def inputs_of_package(
         found += own or [_reading(_logical(namespace, name), name, feeds, about)]
         found += above
     return found
+
+
+def _sharer(
+    name: str, about: Mapping[str, Any], resources: Mapping[str, Any], owners: Mapping[str, str]
+) -> str | None:
+    """The resource that is counted for a table which this one loads too."""
+    owner = owners.get(str(about.get("shares")))
+    return owner if owner is not None and owner != name and "rows" in resources.get(owner, {}) else None
 
 
 def _above(
