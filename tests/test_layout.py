@@ -84,8 +84,8 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "runs",
     ),
     "capture.dlt": (
-        "leaves places facets packages models",
-        "extracted normalised reading",
+        "leaves places facets packages models plain",
+        "extracted normalised reading loads",
         "columns recording",
         "outputs",
         "events",
