@@ -15,22 +15,20 @@ its spool; its drainer is a process of its own, whose CPU is not counted.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gc
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from states import server
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [
@@ -145,38 +143,6 @@ class Program:
     def close(self) -> None:
         self._process.kill()  # a client that waits for a server that hangs would not end by itself
         self._process.wait()
-
-
-# ---------------------------------------------------------------- the servers
-
-
-class Taker(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.send_response(201)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None: ...
-
-
-@contextlib.contextmanager
-def server(state: str) -> Iterator[str]:
-    """The url of a server in that state."""
-    if state == "up":
-        taker = ThreadingHTTPServer(("127.0.0.1", 0), Taker)
-        taker.daemon_threads = True
-        threading.Thread(target=taker.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{taker.server_address[1]}"
-        taker.shutdown()
-        return
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        if state == "hanging":
-            listening.listen(64)  # connections are made, and nobody reads
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 # ---------------------------------------------------------------- the comparison
