@@ -77,7 +77,7 @@ def holds(store: Store, kind: str, names: set[str]) -> None:
             key: row
             for key, row in before[name].items()
             if not any(part in gone.get(of, ()) for part, of in zip(key, table.key.values(), strict=True))
-            and not (name in ("tags", "said") and key[0] == kind and key[1] in names)
+            and not (name in ("tags", "said") and key[1] in gone.get(KINDS.get(key[0], Type.RUN), ()))
         }
         if name in (
             "jobs",

@@ -196,11 +196,12 @@ class Forgetting:
                     f"UPDATE {table} SET {column} = NULL, {column}_at = NULL WHERE {column} IN {among()}",
                     (listed(self._numbers[kind]),),
                 )
-        owners = list(self._oblivion.gone.of[_WORDS[self.kind]])
-        for table in ("tags", "said"):
-            cursor.execute(
-                f"DELETE FROM {table} WHERE kind = ? AND owner IN {among()}", (self.kind, listed(owners))
-            )
+        for word, kind in _WORDS.items():  # a job's runs go with it, and so does what people said of them
+            owners = self._oblivion.gone.of[kind]
+            for table in ("tags", "said") if owners else ():
+                cursor.execute(
+                    f"DELETE FROM {table} WHERE kind = ? AND owner IN {among()}", (word, listed(owners))
+                )
         self._facets(cursor)
         self.ground.renew(connection)
         fold(((name, key, row) for name, rows in self._restored.items() for key, row in rows.items()), anew)
