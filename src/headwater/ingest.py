@@ -64,7 +64,7 @@ def ingest(
             refused.append((position, fault))
         else:
             events[event.digest] = (position, event)
-    fresh = store.unknown(list(events)) if events else set()
+    fresh = store.unknown(list(events)) if len(events) > _FEW else set(events)
     entries: list[Entry] = []
     tables: Tables = fold(())
     for digest, (position, event) in events.items():
@@ -101,6 +101,8 @@ def reject(fault: EventError, raw: bytes, redaction: Redaction) -> Reject:
         return Reject(fault.path, fault.reason, b"")
 
 
+_FEW = 4
+"""To ask whether so few are known costs more than to merge them again, which changes nothing."""
 _derive = guard("understanding an event")(derive)
 
 

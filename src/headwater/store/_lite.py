@@ -55,7 +55,12 @@ class LiteStore(SqlStore):
 
     def adopt(self, file: Path, after: int, derive: Callable[[str, bytes], Iterable[Row]]) -> int:
         """Take every folded table from another store of the same log; readers see the old ones until it is done."""
-        with self._lock, self._writer.connect() as connection:
+        with self._lock:
+            self._kept.release()
+            return self._adopt(file, after, derive)
+
+    def _adopt(self, file: Path, after: int, derive: Callable[[str, bytes], Iterable[Row]]) -> int:
+        with self._writer.connect() as connection:
             try:
                 # a database cannot be attached inside a transaction
                 cursor_of(connection).execute("ATTACH DATABASE ? AS made", (str(file),))
@@ -91,6 +96,7 @@ class LiteStore(SqlStore):
     def backup(self, file: Path) -> None:
         """Copy the store into one file, whole and consistent, while it is in use."""
         with self._lock:
+            self._kept.release()
             raw = self._writer.raw_connection()  # no transaction: SQLite makes its own for this
             try:
                 raw.cursor().execute("VACUUM INTO ?", (str(file),))

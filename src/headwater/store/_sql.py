@@ -24,6 +24,7 @@ from headwater.store._driver import Cursor, among, bulk, cursor_of, listed
 from headwater.store._dump import dump
 from headwater.store._forget import Forgetting
 from headwater.store._identities import Identities, link, relink
+from headwater.store._kept import Kept
 from headwater.store._reader import Reader
 from headwater.store._retain import Progress, Prune
 from headwater.store._schema import BY_RUN, FOLDED, log, meta, offsets, rejects
@@ -54,6 +55,7 @@ class SqlStore:
     def __init__(self, url: str, writer: Engine, reader: Engine, *, shared: bool = False) -> None:
         self.url = scrub(url)
         self._writer, self._reader = writer, reader
+        self._kept = Kept(writer)
         self._lock = threading.RLock()
         self._reading: AbstractContextManager[Any] = self._lock if shared else nullcontext()
         self._ids = Identities()
@@ -66,8 +68,7 @@ class SqlStore:
     def _transaction(self) -> Iterator[Connection]:
         with self._lock:
             try:
-                with self._writer.begin() as connection:
-                    self._exclude(connection)
+                with self._kept.begin(self._exclude) as connection:
                     self._refresh(connection)
                     yield connection
             except BaseException as fault:  # an interrupt rolls back too; whatever it is rises again
@@ -382,6 +383,7 @@ class SqlStore:
     def close(self) -> None:
         """Let go of every connection."""
         with self._lock:
+            self._kept.release()
             self._reader.dispose()
             self._writer.dispose()
 
