@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Run:
 
     def __init__(self, airflow: Airflow, states: States, folder: Path) -> None:
         self.states, self.folder, self.oracle = states, folder, folder / "oracle.jsonl"
-        self.seen, self.spark = folder / "seen.jsonl", folder / "spark.jsonl"
+        self.seen, self.spark, self.dlt = (folder / f"{each}.jsonl" for each in ("seen", "spark", "dlt"))
         transports: dict[str, Any] = {
             "oracle": {"type": "file", "log_file_path": str(self.oracle), "append": True}
         }
@@ -70,6 +71,8 @@ class Run:
             HEADWATER_PYTHON=str(python_of(airflow.version)),
             HEADWATER_SPARK_PYTHON=str(job or ""),
             HEADWATER_SPARK_EVENTS=f"file:{self.spark}",
+            HEADWATER_DLT_PYTHON=str(dlt_python() or ""),
+            HEADWATER_DLT_EVENTS=f"file:{self.dlt}",
         )
         self.made = lines(self.oracle)
 
@@ -84,6 +87,11 @@ def spark_python() -> Path | None:
     except ImportError:
         return None
     return Path(sys.executable) if shutil.which("java") else None
+
+
+def dlt_python() -> Path | None:
+    """The Python that runs the pipeline: the one of these tests, where it has dlt."""
+    return Path(sys.executable) if find_spec("dlt") else None
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +119,8 @@ def test_the_dag_makes_every_kind_of_event(run: Run) -> None:
     }
     if spark_python():
         expected |= {("START", "spark"): 1, ("COMPLETE", "spark"): 1}
+    if dlt_python():
+        expected |= {("START", "dlt"): 1, ("COMPLETE", "dlt"): 1}
     assert told == expected, run.log[-6000:]
     assert "secret-of-ours" not in run.log
 
@@ -155,7 +165,8 @@ def test_a_capture_finds_the_task_that_runs_it(run: Run) -> None:
     runs = {each["run"]["runId"]: each for each in run.made}
     (dag,) = (each for each in run.made if each["job"]["name"] == "headwater_live")
     seen = lines(run.seen)
-    assert len(seen) == 6 + bool(spark_python())  # succeed, mapped three times, flaky twice, spark
+    # succeed, mapped three times, flaky twice, spark, dlt
+    assert len(seen) == 6 + bool(spark_python()) + bool(dlt_python())
     for each in seen:
         started = runs[each["parent"]["run"]]  # a run that Airflow itself told of
         assert started["job"] == {**started["job"], "namespace": each["parent"]["namespace"], "name": each["parent"]["name"]}  # fmt: skip
@@ -187,6 +198,22 @@ def test_dag_run_task_application_and_query_are_one_tree(run: Run, need: Callabl
     assert told[1:] == ["from_airflow", "headwater_live.spark", "headwater_live"], told
     roots = {each["run"]["facets"]["parent"]["root"]["run"]["runId"] for each in lines(run.spark)}
     assert roots == {climb[-1]}
+
+
+def test_a_pipeline_of_dlt_is_below_its_task(run: Run, need: Callable[[str, str], None]) -> None:
+    if not dlt_python():
+        need("dlt", "pip install 'headwater[dlt]'")
+    told = lines(run.dlt)
+    assert [each["eventType"] for each in told] == ["START", "RUNNING", "COMPLETE"], told
+    (task,) = (
+        each for each in run.made if each["job"]["name"].endswith(".dlt") and each["eventType"] == "START"
+    )
+    (dag,) = (each for each in run.made if each["job"]["name"] == "headwater_live")
+    for each in told:
+        parent = each["run"]["facets"]["parent"]
+        assert parent["job"] == {"namespace": task["job"]["namespace"], "name": "headwater_live.dlt"}
+        assert parent["run"]["runId"] == task["run"]["runId"]
+        assert parent["root"]["run"]["runId"] == dag["run"]["runId"]
 
 
 def test_by_a_variable_by_a_connection_and_for_spark(airflow: Airflow, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A DAG of everything that makes events: success, failure, a retry, mapped tasks, a shell, a Spark job."""
+"""A DAG of everything that makes events: success, failure, a retry, mapped tasks, a shell, a Spark job, a dlt pipeline."""
 
 from __future__ import annotations
 
@@ -55,11 +55,18 @@ def headwater_live():
     def fail():
         raise ValueError("on purpose")
 
+    def start(engine, python):
+        note(engine)
+        job = Path(__file__).parents[1] / f"{engine}_job.py"
+        subprocess.run([python, str(job)], check=True, timeout=300)
+
     @task
     def spark():
-        note("spark")
-        job = Path(__file__).parents[1] / "spark_job.py"
-        subprocess.run([os.environ["HEADWATER_SPARK_PYTHON"], str(job)], check=True, timeout=300)
+        start("spark", os.environ["HEADWATER_SPARK_PYTHON"])
+
+    @task
+    def dlt():
+        start("dlt", os.environ["HEADWATER_DLT_PYTHON"])
 
     shell = BashOperator(task_id="shell", bash_command=f'{PYTHON} -c "{FIND}" "{SEEN}.shell"')
     first = succeed()
@@ -67,6 +74,8 @@ def headwater_live():
     first >> [flaky(), shell]
     if os.environ.get("HEADWATER_SPARK_PYTHON"):
         first >> spark()
+    if os.environ.get("HEADWATER_DLT_PYTHON"):
+        first >> dlt()
     first >> fail()
 
 
