@@ -5,7 +5,9 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -14,7 +16,7 @@ from sqlalchemy import create_engine
 
 from headwater.cli.demo import recorded
 from headwater.errors import ConfigError, StoreError
-from headwater.event import parse
+from headwater.event import make, parse
 from headwater.facts import fold
 from headwater.facts.commands import SetAlias, SetTag
 from headwater.ingest import command, ingest, read_entry, replay, restore
@@ -290,3 +292,37 @@ def test_the_raw_log_is_compressed(tmp_path: Path) -> None:
         (size,) = connection.execute("SELECT sum(length(body)) FROM log").fetchone()
     connection.close()
     assert size < sum(map(len, recorded())) * 0.6
+
+
+def test_each_event_by_itself_again_changes_nothing(opener: Opener) -> None:
+    """So few are not looked up first: merging them again is what must change nothing."""
+    store = opener()
+    lines = list(recorded())
+    assert [ingest(store, [line]).stored for line in lines] == [1] * len(lines)
+    before = store.dump()
+    assert [ingest(store, [line]).duplicates for line in lines] == [1] * len(lines)
+    assert store.dump() == before
+    assert store.counts()["log"] == len(lines)
+    store.close()
+
+
+def test_the_newest_runs_of_jobs_are_the_newest_also_of_those_of_one_moment(opener: Opener) -> None:
+    store = opener()
+    began = [3, 1, 2, 2, 2, 2, 5, 0]
+    told: dict[str, list[tuple[int, str]]] = {"many": [], "few": []}
+    lines = []
+    for job, seconds in (("many", began), ("few", began[:2])):
+        for second in seconds:
+            run = str(uuid4())
+            at = datetime(2026, 1, 1, 0, 0, second, tzinfo=timezone.utc)
+            lines.append(make("START", at, job=("etl", job), run_id=run).raw)
+            told[job].append((second, run))
+    ingest(store, lines)
+    with store.read() as reader:
+        numbers = {job: reader.find("job", [("etl", job)])[0] for job in told}
+        for limit in (1, 3, 4, 6, 20):
+            found = reader.history().latest(numbers.values(), limit)
+            assert {job: [row["run_id"] for row in found[number]] for job, number in numbers.items()} == {
+                job: [run for _, run in sorted(runs, reverse=True)[:limit]] for job, runs in told.items()
+            }
+    store.close()
