@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from litestar import Litestar, Request, Router
@@ -221,7 +224,14 @@ def run_server(
     def stopping() -> None:
         app.state.probe.stopping = True  # who follows the log hears of it, too
 
+    if threading.current_thread() is threading.main_thread():
+        # when it has finished, uvicorn raises the signal once more: whoever opened the store must still close it
+        signal.signal(signal.SIGTERM, _leave)
     Server(config, stopping, serving.drain_seconds).run(sockets=[listening or listen(serving)])
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(0)
 
 
 def listen(serving: Serving, *, tries: int = 1) -> socket.socket:
