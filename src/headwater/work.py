@@ -6,6 +6,7 @@ gone, the lease runs out and another takes it. Jobs can be done twice without ha
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -35,6 +36,9 @@ _KEPT = 30 * DAY
 def clock() -> int:
     """Microseconds since 1970."""
     return time.time_ns() // 1000
+
+
+_log = logging.getLogger("headwater.work")
 
 
 @dataclass(slots=True)
@@ -126,13 +130,20 @@ class Worker:
                 self.once()
             self._stop.wait(pause)
 
-    def close(self) -> None:
-        """Stop after what is being done, and give the lease back."""
+    def close(self, patience: float = 10.0) -> None:
+        """Stop after what is being done, and give the lease back.
+
+        What takes longer than so many seconds ends with the process: it is begun anew when the lease is over.
+        """
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-            with guard("giving the lease back"):
-                self.release()
+        if self._thread is None:
+            return
+        self._thread.join(patience)
+        if self._thread.is_alive():
+            _log.warning("stopped amid work; whoever has the lease next goes on with it")
+            return
+        with guard("giving the lease back"):
+            self.release()
 
 
 # ---- webhooks ----------------------------------------------------------------------------------------------

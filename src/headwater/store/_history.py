@@ -39,6 +39,16 @@ _NEWEST = "ORDER BY {}first_seen DESC, {}run_id DESC"
 _FIRST = -(1 << 62)  # before any time
 
 
+def _newest(job: str, count: int) -> str:
+    """That `r` is one of the newest runs of a job; or of the same moment as the oldest of them.
+
+    That one's time is looked up in the index, and all from there on are read. Asked whether `r` is among so many, Postgres would
+    read all runs for each job.
+    """
+    oldest = f"SELECT x.first_seen FROM runs AS x WHERE x.job = {job} ORDER BY x.first_seen DESC LIMIT 1 OFFSET {count - 1}"
+    return f"r.job = {job} AND r.first_seen >= coalesce(({oldest}), {_FIRST})"
+
+
 class Told(NamedTuple):
     """A facet: its digest and its JSON."""
 
@@ -112,15 +122,9 @@ class History:
 
     def latest(self, jobs: Collection[int], limit: int) -> dict[int, list[Row]]:
         """The newest runs of each of these jobs; those that were made by hand and have not begun come last."""
-        order = _NEWEST.format("x.", "x.")
         found: dict[int, list[Row]] = {}
-        # The last of the newest is looked up in the index, and all from there on are read: both databases know how to.
-        oldest = (
-            f"SELECT x.first_seen FROM runs AS x WHERE x.job = j.id {order} LIMIT 1 OFFSET {int(limit) - 1}"
-        )
         for row in self.rows(
-            f"SELECT {_LINES} FROM jobs AS j JOIN runs AS r ON r.job = j.id"
-            f" AND r.first_seen >= coalesce(({oldest}), {_FIRST}) WHERE j.id IN {_IDS}",
+            f"SELECT {_LINES} FROM jobs AS j JOIN runs AS r ON {_newest('j.id', limit)} WHERE j.id IN {_IDS}",
             listed(jobs),
         ):
             found.setdefault(row[2], []).append(_row(row))
@@ -198,11 +202,9 @@ class History:
 
     def input_facets(self, heads: Mapping[int, int]) -> dict[int, Facets]:
         """The input facets that the last runs of their readers gave these datasets: checks, metrics."""
-        order = _NEWEST.format("x.", "x.")
         found = self.rows(
-            "SELECT e.dataset, f.name, f.body FROM edges AS e JOIN io_facets AS f ON f.run IN"
-            f" (SELECT x.id FROM runs AS x WHERE x.job = e.job {order} LIMIT 3)"
-            " AND f.direction = 'in' AND f.dataset = e.dataset"
+            f"SELECT e.dataset, f.name, f.body FROM edges AS e JOIN runs AS r ON {_newest('e.job', 3)}"
+            " JOIN io_facets AS f ON f.run = r.id AND f.direction = 'in' AND f.dataset = e.dataset"
             f" WHERE e.dataset IN {_IDS} AND e.direction = 'in' ORDER BY f.last_seen, f.body",
             listed(heads),
         )

@@ -109,10 +109,9 @@ class Prune:
         kept: set[int] = set()
         for order in ("io IS NOT NULL ORDER BY ended_at", "first_seen IS NOT NULL ORDER BY first_seen"):
             cursor.execute(
-                "SELECT r.id FROM jobs AS j JOIN runs AS r ON r.id = (SELECT id FROM runs WHERE job = j.id"
-                f" AND {order} DESC, run_id DESC LIMIT 1)"
+                f"SELECT (SELECT id FROM runs WHERE job = j.id AND {order} DESC, run_id DESC LIMIT 1) FROM jobs AS j"
             )
-            kept.update(row[0] for row in cursor.fetchall())
+            kept.update(row[0] for row in cursor.fetchall() if row[0] is not None)
         cursor.execute("SELECT DISTINCT parent, root FROM runs WHERE last_seen >= ?", (self.before,))
         edge = {each for row in cursor.fetchall() for each in row if each is not None} | kept
         kept |= edge
@@ -127,25 +126,32 @@ class Prune:
             ranges = self.ground.ranges(connection, self.before)
         done = 0
         for position, (start, end) in enumerate(ranges):
+            with self.ground.moment() as connection:
+                old = self._begun_before(cursor_of(connection), start, end)
+            if not old:  # nearly always: nobody is kept from writing to find that out
+                self.progress("runs", position + 1, len(ranges))
+                continue
             with self.ground.transaction() as connection:
                 cursor = cursor_of(connection)
                 kept = self._kept(cursor)  # anew each time: a writer may have made another run the last one
-                cursor.execute(
-                    "SELECT id, run_id, first_seen, last_seen FROM runs WHERE id >= ? AND id < ?",
-                    (start, end),
-                )
-                rows = cursor.fetchall()
+                rows = self._begun_before(cursor, start, end)
                 gone = [row[0] for row in rows if (row[3] or 0) < self.before and row[0] not in kept]
                 dead = set(gone)
-                self._alive.update(
-                    row[1] for row in rows if row[0] not in dead and (row[2] or 0) < self.before
-                )
+                self._alive.update(row[1] for row in rows if row[0] not in dead)
                 if gone:
                     self.ground.drop_runs(connection, start, end, gone)
                     self.ground.renew(connection)
             done += len(gone)
             self.progress("runs", position + 1, len(ranges))
         return done
+
+    def _begun_before(self, cursor: Cursor, start: int, end: int) -> list[Any]:
+        """The runs of a stretch that may be old: number, id, when first and last seen."""
+        cursor.execute(
+            "SELECT id, run_id, first_seen, last_seen FROM runs WHERE id >= ? AND id < ? AND coalesce(first_seen, 0) < ?",
+            (start, end, self.before),
+        )
+        return cursor.fetchall()
 
     # ---- the log -------------------------------------------------------------------------------------------
 
