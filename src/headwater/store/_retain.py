@@ -200,7 +200,8 @@ class Prune:
             rows = list(self.derive(kind, raw))
             gone = self._gone(rows)
             if kind == "command":
-                if not gone.runs:
+                # also of a definition by hand, where what it told of a dataset was superseded and went
+                if not gone.runs and not any((row[0], row[1]) in self._facets for row in rows):
                     continue
                 said = spend(raw)
                 spent.append((digest_of(said), kind, time, time, pack(said)))
