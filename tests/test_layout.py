@@ -90,6 +90,10 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "outputs",
         "events",
     ),
+    "capture.connect": (
+        "snapshots",
+        "lifecycle",
+    ),
     "transport.spool": (
         "identity breaker",
         "segment",
