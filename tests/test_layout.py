@@ -91,8 +91,9 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "events",
     ),
     "capture.connect": (
-        "snapshots",
-        "lifecycle",
+        "snapshots java records",
+        "lifecycle smt",
+        "chain",
     ),
     "transport.spool": (
         "identity breaker",
