@@ -92,8 +92,9 @@ FLOWS: dict[str, tuple[str, ...]] = {
     ),
     "capture.connect": (
         "snapshots java records",
-        "lifecycle smt",
-        "chain",
+        "lifecycle smt fields",
+        "chain schemas",
+        "subjects",
     ),
     "transport.spool": (
         "identity breaker",

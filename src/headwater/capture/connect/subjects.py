@@ -1,0 +1,102 @@
+"""capture.connect.subjects: a connector's converters and a topic -> the registry, and the subject in it, that holds the schema.
+
+A registry of Apicurio is asked by its Confluent-compatible paths, which stand beside its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from headwater.capture.connect.fields import Field
+
+Part = Literal["key", "value"]
+
+_WITHOUT = re.compile(
+    r"(?:^|\.)(?:Json|String|ByteArray|Boolean|Double|Float|Integer|Long|Short|Number|Simple\w*|CloudEvents)Converter$"
+)
+_APICURIO = re.compile(r"/apis/registry(?:/v\d+)?/?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Converter:
+    """How a connector's keys or values are written."""
+
+    registered: bool
+    """Whether a registry holds their schemas."""
+    url: str = ""
+    """That registry's; empty where only the worker knows."""
+    strategy: str = "topic"
+    """topic, record, topic-record, or plain: the topic alone."""
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A schema as the registry holds it."""
+
+    subject: str
+    version: int
+    id: int
+    format: str
+    field: Field
+
+
+def converter(config: Mapping[str, str], part: Part) -> Converter:
+    """Read a connector's converter; one that it does not name is the worker's, which nobody tells.
+
+    >>> converter({"value.converter": "org.apache.kafka.connect.json.JsonConverter"}, "value").registered
+    False
+    """
+    kind = config.get(f"{part}.converter", "")
+    below = f"{part}.converter."
+    if kind and _WITHOUT.search(kind):
+        return Converter(False, kind=kind)
+    url = config.get(f"{below}schema.registry.url") or config.get(f"{below}apicurio.registry.url") or ""
+    url = url.split(",")[0].strip()
+    return Converter(True, compatible(url), _strategy(config, below, part), kind)
+
+
+def compatible(url: str) -> str:
+    """The address that speaks Confluent's API.
+
+    >>> compatible("http://registry:8080/apis/registry/v2")
+    'http://registry:8080/apis/ccompat/v7'
+    """
+    return _APICURIO.sub("/apis/ccompat/v7", url.rstrip("/")) if url else ""
+
+
+def _strategy(config: Mapping[str, str], below: str, part: Part) -> str:
+    named = (
+        config.get(f"{below}{part}.subject.name.strategy")
+        or config.get(f"{below}subject.name.strategy")
+        or config.get(f"{below}apicurio.registry.artifact-resolver-strategy")
+        or config.get(f"{below}apicurio.registry.artifact-id-strategy")
+        or ""
+    ).rpartition(".")[2]
+    if named in ("RecordNameStrategy", "RecordIdStrategy", "QualifiedRecordIdStrategy"):
+        return "record"
+    if named in ("TopicRecordNameStrategy", "TopicRecordIdStrategy"):
+        return "topic-record"
+    return "plain" if named == "SimpleTopicIdStrategy" else "topic"
+
+
+def candidates(strategy: str, part: Part, topic: str, subjects: Iterable[str]) -> list[str]:
+    """The subjects that may hold a topic's schema; several where a topic holds records of several kinds.
+
+    `subjects` are all that the registry has; only the strategy that begins with the topic looks among them. A strategy
+    by the record alone leads nowhere: nothing ties its subjects to a topic.
+
+    >>> candidates("topic-record", "value", "t", ["t-shop.Order", "t-shop.Item", "t-value", "u-shop.Order"])
+    ['t-shop.Item', 't-shop.Order']
+    """
+    if strategy == "topic":
+        return [f"{topic}-{part}"]
+    if strategy == "plain":
+        return [topic]
+    if strategy == "topic-record":
+        usual = (f"{topic}-key", f"{topic}-value")
+        return sorted(each for each in subjects if each.startswith(f"{topic}-") and each not in usual)
+    return []
