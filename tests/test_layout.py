@@ -91,10 +91,13 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "events",
     ),
     "capture.connect": (
-        "snapshots java records",
+        "snapshots java records templates catalogue kcql queries",
         "lifecycle smt fields",
         "chain schemas",
-        "subjects",
+        "subjects places",
+        "sources sinks",
+        "lineage",
+        "events",
     ),
     "transport.spool": (
         "identity breaker",

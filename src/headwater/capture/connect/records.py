@@ -45,6 +45,8 @@ class Node:
     rest: Rest | None = None
     origins: tuple[Origin, ...] = ()
     doc: str = ""
+    constant: str | None = None
+    """Where it is the same in every record: its text."""
 
     @property
     def is_struct(self) -> bool:
@@ -131,9 +133,9 @@ def open_struct(dataset: Identity | None, path: tuple[str, ...] = ()) -> Node:
     return Node(fields=(), rest=Rest(dataset, path))
 
 
-def made(kind: str = "") -> Node:
+def made(kind: str = "", constant: str | None = None) -> Node:
     """A value that the connector or a transform makes up."""
-    return Node(kind)
+    return Node(kind, constant=constant)
 
 
 @dataclass(frozen=True, slots=True)

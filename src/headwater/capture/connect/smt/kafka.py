@@ -96,7 +96,9 @@ def insert_field(record: Record, settings: Mapping[str, str], part: Part) -> Seq
         ("static.field", "string"),
     ):
         if settings.get(name):
-            node = node.put(bare(settings[name]), made(kind))
+            fixed = record.topic if name == "topic.field" and record.fits is None else None
+            fixed = settings.get("static.value") if name == "static.field" else fixed
+            node = node.put(bare(settings[name]), made(kind, fixed))
     return (record.with_part(part, node),)
 
 
