@@ -92,7 +92,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
     ),
     "capture.connect": (
         "snapshots java records templates catalogue kcql queries",
-        "lifecycle smt fields",
+        "lifecycle smt fields history",
         "chain schemas",
         "subjects places",
         "sources sinks",

@@ -107,6 +107,8 @@ class State(msgspec.Struct, frozen=True):
     connectors: dict[str, Known] = {}
     counts: dict[str, int] = {}
     """How many runs each configuration of each connector had."""
+    at: float = 0.0
+    """Of an exact history: up to when it was told."""
 
     def encode(self) -> bytes:
         """For a file."""
@@ -155,7 +157,7 @@ def step(
         )
         seen = snapshot.connectors.get(name)
         if seen is None:
-            known = machine.missing()
+            known = machine.missing(sure=snapshot.exact)
         else:
             digest = (datasets or {}).get(name, "-") or "-"
             known = machine.seen(seen, digest, (ready or {}).get(name, True))
@@ -164,7 +166,7 @@ def step(
     if len(counts) > MAX_REMEMBERED:
         alive = {key: n for key, n in counts.items() if key.split("\0")[0] in kept}
         counts = alive | dict(list(counts.items())[len(counts) - MAX_REMEMBERED :])
-    return State(previous.cluster, kept, counts), moments
+    return State(previous.cluster, kept, counts, previous.at), moments
 
 
 def run_id(cluster: str, connector: str, config: str, count: int, task: int | None = None) -> str:
@@ -191,12 +193,12 @@ class _Machine:
         self.known = known
         self.seed = policy.lifecycle == "seed"
 
-    def missing(self) -> Known | None:
-        """Its name is gone from a list that was answered."""
+    def missing(self, *, sure: bool) -> Known | None:
+        """Its name is gone from a list that was answered, or from a history, which is sure."""
         known = self.known
         assert known is not None
         absent = self._doubt(known.absent)
-        if not self._settled(absent, grace=0.0):
+        if not sure and not self._settled(absent, grace=0.0):
             return self._with(absent=absent)
         self.known = self._with(absent=None)
         self._end("ABORT", None, "deleted")

@@ -64,6 +64,8 @@ class Snapshot:
     cluster_id: str = ""
     """Of the Kafka cluster behind it."""
     version: str = ""
+    exact: bool = False
+    """Whether it was put together from a history without gaps: what is absent was deleted."""
 
 
 def from_rest(
