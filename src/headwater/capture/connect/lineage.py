@@ -18,7 +18,7 @@ from headwater.capture.connect.catalogue import Entry
 from headwater.capture.connect.chain import follow
 from headwater.capture.connect.fields import Field, fields_of, node
 from headwater.capture.connect.java import java_regex
-from headwater.capture.connect.places import Ask, Site, Target
+from headwater.capture.connect.places import Ask, Site, Target, seed_settings
 from headwater.capture.connect.places import topic as name_topic
 from headwater.capture.connect.records import Node, Origin, Record, open_struct
 from headwater.capture.connect.snapshots import Connector
@@ -204,6 +204,10 @@ class _Work:
             self.why.append(str(fault))
             flows = []
         observed = self.ask.observed - sources.hidden(self.ask)
+        if (
+            not flows and not observed
+        ):  # the seed's transform had to be told the topics: so they are known here too
+            observed = frozenset(listed(seed_settings(self.ask.config).get("topics", "")))
         inputs: dict[Identity, Told] = {}
         topics: dict[str, None] = {}
         own = {flow.record.topic for flow in flows}

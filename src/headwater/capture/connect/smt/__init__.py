@@ -82,7 +82,7 @@ def _table() -> dict[str, tuple[str, str | None]]:
                 "CopyValue DebeziumTransform DmsTransform JsonToMapTransform KafkaMetadataTransform"
                 " MongoDebeziumTransform=DebeziumTransform"
             ),
-            "io.factorhouse.smt.": "OpenLineageLifecycleSmt=same",
+            "io.factorhouse.smt.": "OpenLineageLifecycleSmt=same UnwrapUnionTransform=same",
         },
     }
     return {
