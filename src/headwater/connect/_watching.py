@@ -97,6 +97,7 @@ class Watcher:
             self.warn(wrong)
         self._drafts: dict[str, tuple[object, Lineage]] = {}
         self._lineages: dict[str, tuple[object, Lineage]] = {}
+        self._digests: dict[str, tuple[Lineage, str]] = {}
 
     @property
     def state(self) -> State:
@@ -120,9 +121,10 @@ class Watcher:
             self._site = replace(self._site, cluster_id=snapshot.cluster_id)
             self._drafts.clear()
         found = {name: self._understand(each, now) for name, each in snapshot.connectors.items()}
-        for known in (self._drafts, self._lineages):
-            for name in known.keys() - found.keys() - self._state.connectors.keys():
-                del known[name]
+        for name in self._drafts.keys() - found.keys() - self._state.connectors.keys():
+            self._drafts.pop(name)
+            self._lineages.pop(name, None)
+            self._digests.pop(name, None)
         return Look(snapshot, found)
 
     def round(self, now: float) -> list[dict[str, Any]]:
@@ -148,7 +150,7 @@ class Watcher:
                 if at <= told:
                     continue
                 state = msgspec.structs.replace(state, at=max(at, state.at))
-            digests = {name: each.digest for name, each in look.lineages.items()}
+            digests = {name: self._digest(name, each) for name, each in look.lineages.items()}
             ready = {name: each.ready for name, each in look.lineages.items()}
             state, moments = step(state, look.snapshot, at, self._policy, digests, ready)
             events += self.tell(look, moments, at)
@@ -180,6 +182,13 @@ class Watcher:
         """Give back the connections."""
         self._source.close()
         self._registries.close()
+
+    def _digest(self, name: str, found: Lineage) -> str:
+        """Its digest, made once for as long as it is the same."""
+        known = self._digests.get(name)
+        if known is None or known[0] is not found:
+            known = self._digests[name] = (found, found.digest)
+        return known[1]
 
     def _understand(self, connector: Connector, now: float) -> Lineage:
         """Its lineage, made anew only where something that decides it has changed."""
