@@ -64,6 +64,7 @@ def value_after(shape: Any, *transforms: tuple[str, dict[str, str]]) -> dict[str
         ({"a": "int", "b": "int"}, "ReplaceField$Value", {"include": "a,b", "exclude": "a"}, {"b": "b"}),
         ({"a": "int", "b": "int"}, "ReplaceField$Value", {"renames": "a:c"}, {"c": "a", "b": "b"}),
         ({"a": "int", "b": "int"}, "ReplaceField$Value", {"renames": "a:b,b:a"}, {"b": "a", "a": "b"}),
+        ({"a": "int", "p": "int"}, "ReplaceField$Value", {"renames": "a:p", "exclude": "a"}, {"p": "a"}),  # as Kafka's does
         ({"a": "int"}, "InsertField$Value", {"offset.field": "o!", "static.field": "s?", "static.value": "1"},
          {"a": "a", "o": "", "s": ""}),
         ({"a": "int"}, "HoistField$Value", {"field": "all"}, {"all.a": "a"}),
@@ -146,6 +147,12 @@ def test_the_row_of_a_change_event() -> None:
         "__table": "",
         "__deleted": "",
     }
+
+
+def test_a_change_event_by_another_name_is_none() -> None:
+    renamed = (f"{KAFKA}SetSchemaMetadata$Value", {"schema.name": "other"})
+    told = value_after(ENVELOPE, renamed, (f"{DEBEZIUM}ExtractNewRecordState", {}))
+    assert told["after.id"] == "after.id"
 
 
 def test_what_is_no_change_event_passes() -> None:

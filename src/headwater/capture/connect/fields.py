@@ -62,7 +62,7 @@ def node(field: Field, dataset: Identity, above: tuple[str, ...] = ()) -> Node:
     """The tree as what transforms work on; each leaf knows where it stands."""
     if field.fields:
         inner = tuple((each.name, node(each, dataset, (*above, each.name))) for each in field.fields)
-        return Node(field.type, fields=inner, doc=field.doc)
+        return Node(field.type, fields=inner, doc=field.doc, name=field.record)
     return Node(field.type, origins=(Origin(dataset, above),) if above else (), doc=field.doc)
 
 

@@ -137,6 +137,7 @@ class _Translation:
         self.pattern, self.at = pattern, 0
         self.groups = len(re.findall(r"(?<!\\)\((?!\?)|\(\?<[A-Za-z]", pattern))
         self.dot = _DOT
+        self.names: set[str] = set()
 
     def text(self) -> str:
         made: list[str] = []
@@ -177,6 +178,9 @@ class _Translation:
                 return opening
         if named := re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>").match(pattern, start):
             self.at = named.end()
+            if named[1] in self.names:
+                raise self.refuse(f"two groups called {named[1]}")
+            self.names.add(named[1])
             return f"(?P<{named[1]}>"
         if flags := re.compile(r"\(\?([is]+)([:)])").match(pattern, start):
             if "s" in flags[1]:

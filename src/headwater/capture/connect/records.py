@@ -47,6 +47,8 @@ class Node:
     doc: str = ""
     constant: str | None = None
     """Where it is the same in every record: its text."""
+    name: str = ""
+    """Of a struct: its schema's name, where that is known."""
 
     @property
     def is_struct(self) -> bool:

@@ -43,10 +43,10 @@ def _table() -> dict[str, tuple[str, str | None]]:
         _KAFKA: {
             "org.apache.kafka.connect.transforms.": (
                 "Cast ExtractField Filter Flatten HoistField InsertField MaskField RegexRouter ReplaceField"
-                " TimestampConverter TimestampRouter ValueToKey SetSchemaMetadata=same InsertHeader DropHeaders HeaderFrom"
+                " TimestampConverter TimestampRouter ValueToKey SetSchemaMetadata InsertHeader DropHeaders HeaderFrom"
             ),
             "io.confluent.connect.transforms.": (
-                "ReplaceField RegexRouter MessageTimestampRouter=TimestampRouter SetSchemaMetadata=same"
+                "ReplaceField RegexRouter MessageTimestampRouter=TimestampRouter SetSchemaMetadata"
             ),
             "io.confluent.connect.cloud.transforms.": "TopicRegexRouter=RegexRouter",
             "io.confluent.kafka.connect.transforms.": "TopicRegexRouter=RegexRouter",

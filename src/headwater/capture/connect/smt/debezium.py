@@ -23,7 +23,6 @@ __all__ = [
     "same",
 ]
 
-ENVELOPE = ("before", "after", "source", "op")
 _SCRIPT = "a script decides; only topics that were seen are told"
 
 
@@ -47,7 +46,7 @@ def extract_new_record_state(record: Record, settings: Mapping[str, str], part: 
     """The row as it is after the change, in the place of the change event."""
     value = record.value
     row = value.child("after")
-    if row is None or not row.is_struct:
+    if row is None or not row.is_struct or (value.name and not value.name.endswith("Envelope")):
         return (record,)  # no change event: it passes as it is
     headers = record.headers
     for name, node in _added_fields(value, settings, "add.fields"):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from headwater.capture.connect.java import java_regex
 from headwater.capture.connect.records import Node, Record, made
 from headwater.capture.connect.smt import Part
-from headwater.capture.connect.smt._settings import bare, listed, needed, pairs, path, same
+from headwater.capture.connect.smt._settings import bare, listed, needed, pairs, path
 
 __all__ = [
     "cast",
@@ -24,7 +24,7 @@ __all__ = [
     "mask_field",
     "regex_router",
     "replace_field",
-    "same",
+    "set_schema_metadata",
     "timestamp_converter",
     "timestamp_router",
     "value_to_key",
@@ -60,27 +60,34 @@ def replace_field(record: Record, settings: Mapping[str, str], part: Part) -> Se
     node = record.part(part)
     if not node.is_struct:
         return (record.noted(_NO_STRUCT),)
-    excluded = listed(settings, "exclude", "blacklist")
-    included = listed(settings, "include", "whitelist")
-    if excluded:
-        node = node.drop(excluded)
-    if included:
-        node = node.keep(included)
-    return (record.with_part(part, renamed(node, dict(pairs(settings, "renames")))),)
+    names = dict(pairs(settings, "renames"))
+    kept = node
+    if excluded := listed(settings, "exclude", "blacklist"):
+        kept = kept.drop(excluded)
+    if included := listed(settings, "include", "whitelist"):
+        kept = kept.keep(included)
+    return (record.with_part(part, _renamed(node, kept, names)),)
 
 
-def renamed(node: Node, names: Mapping[str, str]) -> Node:
-    """With other names, in the same order; of an open struct those that were asked for are listed."""
-    found = {old: node.child(old) for old in names}
-    kept = tuple((names.get(name, name), inner) for name, inner in node.fields or ())
-    listed_names = {name for name, _ in node.fields or ()}
-    extra = tuple(
-        (names[old], inner) for old, inner in found.items() if inner is not None and old not in listed_names
-    )
-    rest = node.rest
+def _renamed(before: Node, kept: Node, names: Mapping[str, str]) -> Node:
+    """With other names, in the same order; of an open struct those that were asked for are listed.
+
+    A field's value is looked up by the old name of its new one. So where `a:b` meets a field that was called `b` all along,
+    that one holds what `a` held.
+    """
+    old = {new: name for name, new in names.items()}
+    told = {name for name, _ in kept.fields or ()}
+    fields = [(names.get(name, name), node) for name, node in kept.fields or ()]
+    fields += [
+        (new, node)
+        for name, new in names.items()
+        if name not in told and (node := kept.child(name)) is not None
+    ]
+    made = tuple((new, (before.child(old[new]) if new in old else None) or node) for new, node in fields)
+    rest = kept.rest
     if rest is not None:
         rest = replace(rest, gone=(rest.gone | set(names)) | set(names.values()))
-    return replace(node, fields=kept + extra, rest=rest)
+    return replace(kept, fields=tuple(dict(made).items()), rest=rest)
 
 
 def insert_field(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
@@ -184,6 +191,13 @@ def value_to_key(record: Record, settings: Mapping[str, str], part: Part) -> Seq
     found = [(name, record.value.child(name)) for name in listed(settings, "fields")]
     key = Node("struct", fields=tuple((name, node or Node()) for name, node in found))
     return (replace(record, key=key),)
+
+
+def set_schema_metadata(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
+    """Another name for the schema: a change event by another name is none."""
+    if not settings.get("schema.name"):
+        return (record,)
+    return (record.with_part(part, replace(record.part(part), name=settings["schema.name"])),)
 
 
 def filter(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
