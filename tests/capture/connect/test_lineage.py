@@ -482,3 +482,27 @@ def test_a_new_version_changes_the_digest_even_with_the_same_fields() -> None:
     assert one.digest != two.digest
     again = understood("FileStreamSink", {"file": "/f", "topics": "t"}, None, avro("t", a="int"))
     assert one.digest == again.digest
+
+
+def test_a_debezium_connector_that_tells_lineage_itself_tells_the_same_names(recorded: Path) -> None:
+    """Its own events and ours name the same table and the same topic, so they are one node each."""
+    events = json.loads((recorded / "debezium_openlineage.json").read_text())["events"]
+    inputs = {(each["namespace"], each["name"]) for event in events for each in event.get("inputs", ())}
+    outputs = {(each["namespace"], each["name"]) for event in events for each in event.get("outputs", ())}
+    assert inputs
+    assert outputs
+    config = {
+        "topic.prefix": "shop",
+        "database.hostname": "127.0.0.1",
+        "database.port": "5432",
+        "database.dbname": "postgres",
+        "table.include.list": "public.customers,public.orders",
+        "openlineage.integration.enabled": "true",
+        "transforms": "openlineage",
+        "transforms.openlineage.type": "io.debezium.transforms.openlineage.OpenLineage",
+    }
+    site = Site("prod", "127.0.0.1:9092")
+    found = understood("io.debezium.connector.postgresql.PostgresConnector", config, site=site)
+    assert inputs <= {(each.dataset.namespace, each.dataset.name) for each in found.inputs}
+    assert outputs <= {(each.dataset.namespace, each.dataset.name) for each in found.outputs}
+    assert found.why == ()

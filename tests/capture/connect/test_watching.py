@@ -20,6 +20,7 @@ from headwater import config
 from headwater.capture.connect.catalogue import with_own
 from headwater.capture.connect.history import History
 from headwater.capture.connect.lifecycle import State, step
+from headwater.capture.connect.snapshots import Snapshot
 from headwater.cli import build_app
 from headwater.connect import Cluster, load
 from headwater.connect._watching import Watcher, open_watchers, watch
@@ -402,19 +403,67 @@ def test_the_commands(tmp_path: Path, fake: Fake) -> None:
 # --- Connect's own topics
 
 
-def test_the_history_of_a_real_cluster(recorded: Path) -> None:
-    """What really happened to one sink, record by record, as Connect's own topics tell it."""
+Told = tuple[float, str, str, bytes | None, str]
+
+
+def records(recorded: Path) -> list[Told]:
+    """(time, topic, key, value, position) of what a real cluster wrote into its own topics, by time."""
     told = json.loads((recorded / "internal_topics.json").read_text())
-    records = []
+    found = []
     for name, kind in (("connect-live-configs", "config"), ("connect-live-status", "status")):
         for each in told[name]["changes"]:
             raw = None if each["value"] is None else json.dumps(each["value"]).encode()
-            records.append(
+            found.append(
                 (each["timestamp"] / 1000, kind, each["key"], raw, f"{each['partition']}:{each['offset']}")
             )
+    return sorted(found, key=lambda each: each[0])
+
+
+class Replayed:
+    """What a consumer of those topics gives that begins at their beginning."""
+
+    def __init__(self, given: list[Told]) -> None:
+        self.given, self.history = given, History("id")
+
+    def rounds(self, now: float, *, whole: bool = False) -> list[tuple[float, Snapshot]]:
+        found = []
+        while self.given and self.given[0][0] <= now:
+            at, kind, key, raw, position = self.given[0]
+            self.given = self.given[1:]
+            if self.history.take(kind, key, raw, position):  # type: ignore[arg-type]
+                found.append((at, self.history.snapshot()))
+        return [*found, (now, self.history.snapshot())]
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_watcher_of_topics_that_begins_anew_tells_nothing_twice(recorded: Path, tmp_path: Path) -> None:
+    given = records(recorded)
+    cluster = Cluster(name="live", mode="topics", bootstrap="b:9092", schemas="none")
+
+    def watch_until(folder: Path | None, times: list[float]) -> list[tuple[str, str, str]]:
+        events: list[dict[str, Any]] = []
+        for now in times:  # each with a watcher of its own, which reads everything again
+            Watcher(cluster, events.extend, folder=folder, source=Replayed(given)).round(now)
+        return [(e["job"]["name"], e["eventType"], e["run"]["runId"]) for e in events]
+
+    end = given[-1][0] + 60
+    at_once = watch_until(None, [end])
+    ends = [each for each in at_once if each[1] in ("COMPLETE", "ABORT", "FAIL")]
+    assert len(ends) >= 4
+    cuts = [given[at][0] for at in range(3, len(given), 5)]
+    bit_by_bit = watch_until(tmp_path / "state", [*cuts, end])
+    runs = [each for each in bit_by_bit if each[1] not in ("RUNNING", "OTHER")]
+    assert runs == [each for each in at_once if each[1] not in ("RUNNING", "OTHER")]
+    assert len(runs) == len(set(runs))
+
+
+def test_the_history_of_a_real_cluster(recorded: Path) -> None:
+    """What really happened to one sink, record by record, as Connect's own topics tell it."""
     history, state, found = History("id"), State("prod"), []
     now = 0.0
-    for now, kind, key, raw, position in sorted(records, key=lambda each: each[0]):
+    for now, kind, key, raw, position in records(recorded):
         if history.take(kind, key, raw, position):  # type: ignore[arg-type]
             state, moments = step(state, history.snapshot(), now)
             found += [(each.connector, each.kind, each.reason) for each in moments]
