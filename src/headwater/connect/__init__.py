@@ -61,6 +61,8 @@ class Cluster(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     naming: Literal["openlineage", "factorhouse", "factorhouse-seed"] = "openlineage"
     lifecycle: Literal["headwater", "seed"] = "headwater"
     schemas: Literal["value", "key", "both", "none"] = "value"
+    sample: bool = False
+    """Whether one record is read of topics whose records carry their own schema, as JsonConverter writes it."""
     fail_on: Literal["any", "majority", "all"] = "any"
     tasks: bool = False
     """Whether each task is a run of its own below its connector's."""

@@ -26,6 +26,7 @@ from headwater.connect._asking import Server
 from headwater.connect._keeping import Keeper
 from headwater.connect._registry import Registries
 from headwater.connect._rest import RestSource
+from headwater.connect._sampling import Sampler
 from headwater.errors import TransportError
 from headwater.guard import Guard
 from headwater.naming import scrub
@@ -75,6 +76,7 @@ class Watcher:
         self._registries = Registries(
             cluster, self.warn, lambda url: _server(cluster, url, cluster.registry_auth)
         )
+        self._sampler = Sampler(cluster, self.warn)
         self._site = Site(
             cluster.name,
             cluster.bootstrap,
@@ -182,6 +184,7 @@ class Watcher:
         """Give back the connections."""
         self._source.close()
         self._registries.close()
+        self._sampler.close()
 
     def _digest(self, name: str, found: Lineage) -> str:
         """Its digest, made once for as long as it is the same."""
@@ -198,6 +201,7 @@ class Watcher:
             known = self._drafts[connector.name] = (key, lineage(connector, self._site))
         draft = known[1]
         schemas = self._registries.schemas(connector.config, draft.topics, now)
+        schemas |= self._sampler.schemas(connector.config, draft.topics, now)
         if not schemas:
             self._lineages[connector.name] = known
             return draft

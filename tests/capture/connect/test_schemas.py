@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headwater.capture.connect.fields import Field, fields_of, node, told
 from headwater.capture.connect.schemas import FORMATS, parse
 from headwater.capture.connect.subjects import candidates, compatible, converter
+from headwater.connect._sampling import embedded, registered
 from headwater.errors import ConfigError
 from headwater.naming import Identity
 
@@ -202,6 +203,35 @@ def test_no_schema_however_malformed_raises_anything_else(value: Any, format: st
         assert str(fault)  # noqa: PT017 - some of these are schemas
 
 
+def test_types_of_a_schema_that_records_carry() -> None:
+    schema = {
+        "type": "struct",
+        "name": "shop.Order",
+        "fields": [
+            {"field": "id", "type": "int64", "optional": False},
+            {"field": "at", "type": "int64", "name": "org.apache.kafka.connect.data.Timestamp", "doc": "when"},
+            {"field": "tags", "type": "array", "items": {"type": "string"}},
+            {"field": "by", "type": "map", "keys": {"type": "string"}, "values": {"type": "struct", "fields": [{"field": "n", "type": "int32"}]}},
+        ],
+    }  # fmt: skip
+    record = registered("t", "value", json.dumps({"schema": schema, "payload": {"id": 1}}).encode())
+    assert shape(record.field) == {
+        "id": "int64",
+        "at": "int64 (Timestamp)",
+        "tags": "array<string>",
+        "by": ("map<string,struct>", {"n": "int32"}),
+    }
+    assert record.field.record == "shop.Order"
+    wider = {**schema, "fields": [*schema["fields"], {"field": "x", "type": "string"}]}
+    assert (
+        registered("t", "value", json.dumps({"schema": wider, "payload": None}).encode()).version
+        != record.version
+    )
+    for raw in (b"no", b"{}", b"[1]", b'{"schema": null, "payload": {"id": 1}}', b'{"id": 1}'):
+        with pytest.raises(ConfigError):
+            registered("t", "value", raw)
+
+
 def test_fields_come_back_from_the_chain_as_they_went_in() -> None:
     found = parse("AVRO", avro({"name": "a", "type": "int", "doc": "why"}, {"name": "r", "type": {"type": "record", "name": "I", "fields": [{"name": "x", "type": "int"}]}}))  # fmt: skip
     assert fields_of(node(found, Identity("kafka://b:1", "t"))) == tuple(
@@ -230,6 +260,14 @@ def test_converters() -> None:
     for name in ("json.JsonConverter", "storage.StringConverter", "converters.ByteArrayConverter"):
         assert not converter({"value.converter": f"org.apache.kafka.connect.{name}"}, "value").registered
     assert converter({"value.converter": "io.confluent.connect.json.JsonSchemaConverter"}, "value").registered
+
+
+def test_which_records_carry_their_schema() -> None:
+    json_converter = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
+    assert embedded(json_converter, "value")
+    assert not embedded({**json_converter, "value.converter.schemas.enable": "false"}, "value")
+    assert not embedded({"value.converter": "org.apache.kafka.connect.storage.StringConverter"}, "value")
+    assert not embedded(json_converter, "key")
 
 
 def test_subjects() -> None:

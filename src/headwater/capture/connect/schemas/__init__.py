@@ -28,6 +28,7 @@ class Parser(Protocol):
 FORMATS: plugins.Table = {
     "AVRO": ("headwater.capture.connect.schemas.avro:parse", "connect"),
     "JSON": ("headwater.capture.connect.schemas.json_schema:parse", None),
+    "CONNECT": ("headwater.capture.connect.schemas.connect_json:parse", None),
     "PROTOBUF": ("headwater.capture.connect.schemas.protobuf:parse", "connect"),
 }
 
