@@ -95,6 +95,7 @@ class Watcher:
         self._policy = Policy(cluster.lifecycle, cluster.grace, cluster.fail_on, cluster.tasks)
         self._keeper = Keeper(folder, cluster.name)
         self._state, wrong = self._keeper.load()
+        self._unsaved = False
         if wrong:
             self.warn(wrong)
         self._drafts: dict[str, tuple[object, Lineage]] = {}
@@ -159,10 +160,11 @@ class Watcher:
         if events:
             self._emit(events)
         if (
-            state != self._state
-        ):  # what could not be handed on is not remembered, so it is told in the next round
+            state != self._state or self._unsaved
+        ):  # only now: what could not be sent is told in the next round
+            self._state, self._unsaved = state, True
             self._keeper.save(state)
-            self._state = state
+            self._unsaved = False
         return events
 
     def tell(self, look: Look, moments: Sequence[Moment], now: float) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from headwater.capture.connect.snapshots import Snapshot
 from headwater.cli import build_app
 from headwater.connect import Cluster, load
 from headwater.connect._watching import Watcher, open_watchers, watch
-from headwater.errors import ConfigError, TransportError
+from headwater.errors import ConfigError, StoreError, TransportError
 from headwater.event import of
 from openlineage_schemas import SHARED, assert_openlineage
 
@@ -243,6 +243,22 @@ def test_what_is_remembered_outlives_the_watcher(fake: Fake, make: Make, tmp_pat
     kept.write_text("nonsense")
     third, _ = make(tmp_path / "state")
     assert third.state == State("prod")
+
+
+def test_what_cannot_be_kept_is_not_told_twice(fake: Fake, make: Make, tmp_path: Path) -> None:
+    blocked = tmp_path / "state"
+    blocked.write_text("a file where the directory should be")
+    watcher, events = make(blocked)
+    fake.put("s3", S3)
+    for at in (0.0, 10.0):
+        with pytest.raises(StoreError):
+            watcher.round(at)
+    assert kinds(events) == ["START", "RUNNING"]
+    blocked.unlink()
+    watcher.round(20.0)
+    after, more = make(blocked)
+    after.round(30.0)
+    assert more == []
 
 
 def test_two_watchers_tell_the_same_runs(fake: Fake, make: Make) -> None:
