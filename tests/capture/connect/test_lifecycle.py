@@ -158,6 +158,11 @@ def test_each_task_is_a_run_below_its_connectors() -> None:
     assert own.isdisjoint(moment.run for moment in moments if moment.task is not None)
 
 
+def test_a_task_that_its_connector_no_longer_has_is_complete() -> None:
+    moments = play([connector(tasks="RR"), connector(tasks="R"), connector(tasks="R")], Policy(tasks=True))
+    assert kinds(moments)[6:] == ["1:COMPLETE"]
+
+
 # --- lifecycle "seed"
 
 

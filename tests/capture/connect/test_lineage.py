@@ -182,6 +182,8 @@ def test_a_route_by_the_topic_is_settled() -> None:
         "transforms.i.topic.field": "src",
     }
     assert edges(understood(ICEBERG, routed)) == {f"{B}t1 > s3://wh/x/d/a", f"{B}u > s3://wh/x/d/b"}
+    with_one_more = {**routed, "iceberg.tables": "d.a,d.b,d.without_a_rule"}
+    assert edges(understood(ICEBERG, with_one_more)) == edges(understood(ICEBERG, routed))
     dynamic = {**routed, "iceberg.tables.dynamic-enabled": "true"}
     assert edges(understood(ICEBERG, dynamic)) == {f"{B}t1 > s3://wh/x/t1", f"{B}u > s3://wh/x/u"}
 
@@ -311,6 +313,19 @@ def test_an_outbox_is_settled_by_the_topics_seen() -> None:
     assert edges(understood(kind, config, seen)) == {
         f"postgres://db:5432/shop.public.outbox > {B}outbox.event.{t}" for t in ("order", "customer")
     }
+
+
+def test_a_script_that_routes_many_tables_gives_no_edge_that_nobody_saw() -> None:
+    config = {**DEBEZIUM, "table.include.list": "public.a,public.b", "transforms": "s",
+              "transforms.s.type": "io.debezium.transforms.ContentBasedRouter"}  # fmt: skip
+    found = understood("io.debezium.connector.postgresql.PostgresConnector", config, {"one", "two"})
+    assert edges(found) == {
+        f"> {B}one",
+        f"> {B}two",
+        "postgres://db:5432/shop.public.a >",
+        "postgres://db:5432/shop.public.b >",
+    }
+    assert any("only the data" in each for each in found.why)
 
 
 # --- topics

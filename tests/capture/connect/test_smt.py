@@ -116,6 +116,16 @@ def test_topics(kind: str, settings: dict[str, str], topic: str, expected: str) 
 
 
 @pytest.mark.parametrize(
+    ("unique", "expected"), [("true", ["id", "__dbz__physicalTableIdentifier"]), ("false", ["id"])]
+)
+def test_a_key_of_many_tables_tells_which_one(unique: str, expected: list[str]) -> None:
+    settings = {"topic.regex": "(.*)_.", "topic.replacement": "$1", "key.enforce.uniqueness": unique}
+    record = Record("o_1", key=struct({"id": "int"}), value=struct({"a": "int"}))
+    (after,) = follow(config((f"{DEBEZIUM}ByLogicalTableRouter", settings)), record)
+    assert [name for name, _ in after.key.fields or ()] == expected
+
+
+@pytest.mark.parametrize(
     ("kind", "settings", "fits", "fits_not"),
     [
         (f"{KAFKA}TimestampRouter", {}, "orders-20260101", "orders"),

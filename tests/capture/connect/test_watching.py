@@ -182,6 +182,28 @@ def test_a_registry_that_is_down_changes_nothing(
     assert kinds(events) == ["START", "RUNNING"]
 
 
+def test_a_registry_that_is_down_is_asked_once_in_a_while(fake: Fake, make: Make) -> None:
+    watcher, _ = make()
+    for at in range(20):
+        fake.put(f"s{at}", {**S3, "topics": f"t{at}"})
+    fake.registry_instead = (503, "text/plain", b"")
+    watcher.round(0.0)
+    watcher.round(10.0)
+    assert len([each for each in fake.asked if each.startswith("/subjects")]) == 1
+    watcher.round(40.0)
+    assert len([each for each in fake.asked if each.startswith("/subjects")]) == 2
+
+
+def test_an_answer_without_end_is_not_read_to_its_end(
+    fake: Fake, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    watcher, events = make(max_bytes=1000)
+    fake.instead = (200, "application/json", b"{" + b" " * 5000 + b"}")
+    watcher.round(0.0)
+    assert "more than 1000 bytes" in caplog.text
+    assert events == []
+
+
 def test_a_schema_that_is_not_understood_is_told_once(
     fake: Fake, make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -498,6 +520,16 @@ def test_the_history_of_a_real_cluster(recorded: Path) -> None:
     }  # `idle` was never started
     deleted = [name for name, kind, reason in found if reason == "deleted"]
     assert set(deleted).isdisjoint(history.snapshot().connectors)
+
+
+def test_the_same_configuration_written_again_is_no_other() -> None:
+    history = History()
+    raw = b'{"properties": {"topics": "t"}}'
+    assert history.take("config", "connector-c", raw, "0:1")
+    assert not history.take("config", "connector-c", raw, "0:2")
+    assert history.snapshot().connectors["c"].opened == "0:1"
+    assert history.take("config", "connector-c", b'{"properties": {"topics": "u"}}', "0:3")
+    assert history.snapshot().connectors["c"].opened == "0:3"
 
 
 def test_records_that_are_nothing_change_nothing() -> None:
