@@ -15,7 +15,7 @@ READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
 BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/connect.py)))
-LIVE := live-backend live-spark live-pipeline live-airflow
+LIVE := live-backend live-spark live-kafka live-pipeline live-airflow
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
@@ -89,6 +89,9 @@ live-spark: live-jars $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs li
 		HEADWATER_SCALE=1 HEADWATER_LIVE=1 .venvs/spark-$$version/bin/python -m pytest tests/capture/spark/test_live.py \
 			tests/capture/spark/test_live_formats.py tests/capture/spark/test_live_process.py; \
 	done
+
+live-kafka: live-jars ## a broker and two Connect workers; the real transforms and the JDK's patterns as judges
+	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/connect
 
 live-pipeline: live-jars ## the pipeline at scale 1: twenty kills over files and Kafka, Delta, Iceberg, a standalone cluster
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/pipeline
