@@ -23,6 +23,9 @@ from headwater.capture.connect.subjects import Registered
 from headwater.capture.connect.templates import java_hash, snowflake
 from headwater.errors import ConfigError
 from headwater.event import of
+from headwater.ingest import ingest
+from headwater.query.lineage import lineage as graph_of
+from headwater.store import open_store
 from openlineage_schemas import SHARED, assert_openlineage
 
 SITE = Site("prod", "b:9092")
@@ -521,3 +524,30 @@ def test_a_debezium_connector_that_tells_lineage_itself_tells_the_same_names(rec
     assert inputs <= {(each.dataset.namespace, each.dataset.name) for each in found.inputs}
     assert outputs <= {(each.dataset.namespace, each.dataset.name) for each in found.outputs}
     assert found.why == ()
+
+
+def test_a_table_is_followed_through_kafka_into_the_lake(recorded: Path) -> None:
+    """Two connectors that know nothing of each other are one path in the graph, down to the column."""
+    answer = json.loads((recorded / "expand.json").read_text())["GET /connectors?expand=info&expand=status"]
+    seen = json.loads((recorded / "topics_offsets.json").read_text())
+    topics = {n: frozenset(seen[n]["topics"][n]["topics"]) for n in ("pg-src", "iceberg-sink")}
+    registry = json.loads((recorded / "registry.json").read_text())["GET latest (Debezium envelope)"][1]
+    envelope = Registered(registry["subject"], 2, 18, "AVRO", parse("AVRO", registry["schema"]))
+    schemas: Any = {("shopdb.sales.orders", "value"): envelope}
+    both = {name: answer[name] for name in topics}
+    snapshot = from_rest(both, both, topics)
+    _, moments = step(State("prod"), snapshot, 1_800_000_000.0)
+    told = [
+        Teller("shop", "prod").tell(
+            m, lineage(snapshot.connectors[m.connector], SITE, schemas), 1_800_000_000.0
+        )
+        for m in moments
+    ]
+    store = open_store("memory:")
+    ingest(store, [json.dumps(each).encode() for each in told])
+    lake = next(e for e in told if e["job"]["name"] == "iceberg-sink")["outputs"][0]
+    graph = graph_of(store, f"dataset:{lake['namespace']}:{lake['name']}", direction="up", columns=True)
+    assert "shop.sales.orders" in {node["name"] for node in graph["nodes"]}
+    pairs = {(each["from"]["dataset"].rpartition(":")[2], each["from"]["field"], each["to"]["field"]) for each in graph["columns"]}  # fmt: skip
+    assert ("shop.sales.orders", "amount", "after.amount") in pairs
+    assert ("shopdb.sales.orders", "after.amount", "amount") in pairs
