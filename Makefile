@@ -14,8 +14,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
-BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/connect.py)))
-LIVE := live-backend live-spark live-kafka live-pipeline live-airflow
+BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/connect.py)))
+LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
@@ -29,6 +29,9 @@ AIRFLOW_3 := 'apache-airflow==3.3.*'
 AIRFLOW_2.11 := 'apache-airflow==2.11.*' 'sqlalchemy<2'
 AIRFLOW_ALL := 'apache-airflow-providers-openlineage>=2.20,<3' apache-airflow-providers-standard \
 	'apache-airflow-providers-apache-spark>=6,<7'
+# older dlts, each in an environment of its own
+DLTS := 1.20 1.25
+DLT_TESTS := pytest hypothesis jsonschema rfc3339-validator 'psycopg[binary]' 'pandas<3' 'pyarrow>=18' deltalake
 CODE := src tests bench scripts
 
 .PHONY: help setup check test smoke live live-jars $(LIVE) bench demo docs lock dist clean
@@ -118,6 +121,24 @@ live-airflow: $(READY) $(AIRFLOWS:%=.venvs/airflow-%/.ready) ## a DAG on Airflow
 	@rm -rf $(@D) && mkdir -p $(@D) && echo "setting up $(@D)"
 	@( $(UV) venv --quiet --no-project --allow-existing --python $(BIN)/python $(@D) && VIRTUAL_ENV="$(CURDIR)/$(@D)" \
 	   $(UV) pip install --quiet $(AIRFLOW_$*) $(AIRFLOW_ALL) --editable '.[airflow]' ) >$(@D)/.log 2>&1 \
+	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
+	        mv $@.why $@; touch -d @0 $@; }
+
+live-dlt: live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at scale 1 on the dlt of .venv (with Spark behind them), on 1.20 and on 1.25
+	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/dlt
+	@for version in $(DLTS); do \
+		echo "== dlt $$version"; \
+		if ! test -x .venvs/dlt-$$version/bin/python; then \
+			echo "skipped: $$(cat .venvs/dlt-$$version/.ready)"; \
+			test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; continue; \
+		fi; \
+		HEADWATER_SCALE=1 .venvs/dlt-$$version/bin/python -m pytest tests/capture/dlt; \
+	done
+
+.venvs/dlt-%/.ready: pyproject.toml | $(READY)
+	@rm -rf $(@D) && mkdir -p $(@D) && echo "setting up $(@D)"
+	@( $(UV) venv --quiet --no-project --allow-existing --python $(BIN)/python $(@D) && VIRTUAL_ENV="$(CURDIR)/$(@D)" \
+	   $(UV) pip install --quiet 'dlt[duckdb,filesystem,parquet,postgres,sql_database]==$*.*' $(DLT_TESTS) --editable '.[server,dlt]' ) >$(@D)/.log 2>&1 \
 	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
 	        mv $@.why $@; touch -d @0 $@; }
 

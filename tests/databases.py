@@ -1,4 +1,7 @@
-"""databases: nothing -> one Postgres for a whole session of tests, and a new empty store in it for little."""
+"""databases: nothing -> one Postgres for a whole session of tests, and a new empty store in it for little.
+
+Driver and store are imported when they are asked for: the environments of other Sparks and dlts have none of them.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psycopg
-
 import services
-from headwater.store import open_store
-from headwater.store._search import Index
 
 _TEMPLATE = "headwater_template"
 
@@ -50,6 +49,8 @@ class Postgres:
 
     def run(self, statement: str, database: str = "postgres") -> None:
         """Run a statement outside of any transaction."""
+        import psycopg
+
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             connection.execute(statement)
 
@@ -57,6 +58,8 @@ class Postgres:
 @contextmanager
 def started() -> Iterator[Postgres]:
     """A server with a template, from which a store is copied rather than migrated."""
+    from headwater.store import open_store
+
     with services.postgres() as port:
         server = Postgres(port)
         server.run(f"CREATE DATABASE {_TEMPLATE}")
@@ -66,6 +69,8 @@ def started() -> Iterator[Postgres]:
 
 def empty(store: object) -> None:
     """Every row out of a Postgres store, quicker than a new one: for properties that want hundreds."""
+    from headwater.store._search import Index
+
     with store._writer.begin() as connection:  # type: ignore[attr-defined]
         names = connection.exec_driver_sql(
             "SELECT string_agg(quote_ident(relname), ', ') FROM pg_class WHERE relkind IN ('r', 'p')"

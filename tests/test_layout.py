@@ -84,8 +84,8 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "runs",
     ),
     "capture.dlt": (
-        "leaves places facets packages models",
-        "extracted normalised reading",
+        "leaves places facets packages models plain",
+        "extracted normalised reading loads",
         "columns recording",
         "outputs",
         "events",
@@ -380,3 +380,17 @@ def test_other_planted_faults_are_found(check, name: str, source: str) -> None:
 
 def test_a_wide_except_that_raises_again_is_allowed() -> None:
     assert list(check_excepts("event", "try:\n    f()\nexcept BaseException:\n    undo()\n    raise\n")) == []
+
+
+def test_tests_begin_with_the_core_alone() -> None:
+    """Environments of other Sparks and dlts have neither Postgres' driver nor the server: tests must begin there, too."""
+    code = (
+        "import sys\n"
+        "for name in ('psycopg', 'sqlalchemy', 'alembic', 'litestar', 'confluent_kafka'): sys.modules[name] = None\n"
+        "import conftest\n"
+    )
+    tests = Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tests, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

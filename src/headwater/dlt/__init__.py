@@ -3,7 +3,7 @@
     import headwater.dlt
     headwater.dlt.install(url="http://localhost:5000")
 
-Without any code: install Headwater beside dlt and configure it (`HEADWATER_URL`, `OPENLINEAGE_URL`, headwater.toml), or start
+Without any code: install Headwater beside dlt and configure it (`HEADWATER_TRANSPORT`, `OPENLINEAGE_URL`, headwater.toml), or start
 the program with `headwater run`. For one pipeline only: `dlt.pipeline(…, progress=headwater.dlt.tracker())`.
 """
 
@@ -81,7 +81,11 @@ def _settings(
     url: str | None, namespace: str | None, api_key: str | None, options: dict[str, Any]
 ) -> config.Settings:
     room = {name: options.pop(name) for name in ("naming", "sample", "columns") if name in options}
-    given: dict[str, Any] = {"url": url, "namespace": namespace, "api_key": api_key, **options}
+    given: dict[str, Any] = {"namespace": namespace, "api_key": api_key, **options}
+    if url is not None:
+        if options.get("transport") is not None:
+            raise ConfigError("give url or transport, not both: url is where the transport sends to")
+        given["transport"] = url  # the setting `url` is whom read commands ask
     if room:
         given["dlt"] = room
     return config.load(given)

@@ -9,6 +9,8 @@ from headwater.capture.dlt import State, interpret, packages, recording
 from headwater.dlt import Capturing
 from headwater.errors import NotFound
 
+_OF_FILES = ("shapes", "names", "models", "unread", "lineage")
+
 
 def explain(name: str, settings: config.Settings, folder: str | None = None) -> list[dict[str, Any]]:
     """What was, or would have been, told of a pipeline's last run.
@@ -35,8 +37,9 @@ def explain(name: str, settings: config.Settings, folder: str | None = None) -> 
 
 
 def _attached(name: str, folder: str | None) -> Any:
-    import dlt
     from dlt.pipeline.exceptions import CannotRestorePipelineException
+
+    import dlt
 
     try:
         return dlt.attach(name, pipelines_dir=folder) if folder else dlt.attach(name)
@@ -53,15 +56,9 @@ def _records(trace: Any, step: Any, pipeline: Any, home: str) -> list[dict[str, 
         return found
     known = packages.find(home, [str(each.load_id) for each in getattr(info, "load_packages", ())])
     if step.step == "extract":
-        record = recording.extracted(trace, step, pipeline, info, {}, 0)
-        for load_id, package in record["packages"].items():
-            record["packages"][load_id] = {**package, **known.get(load_id, {})}
-        found.append(record)
+        found.append(_with(known, recording.extracted(trace, step, pipeline, info, {})))
     elif step.step == "normalize":
-        record = recording.normalised(trace, step, pipeline, info, {})
-        for load_id, package in record["packages"].items():
-            record["packages"][load_id] = {**package, **known.get(load_id, {})}
-        found.append(record)
+        found.append(_with(known, recording.normalised(trace, step, pipeline, info, {})))
     elif step.step == "load":
         record = {**recording.loaded(trace, step, pipeline, info), "known": known}
         where = next((each["where"] for each in known.values() if each.get("where")), None)
@@ -69,3 +66,11 @@ def _records(trace: Any, step: Any, pipeline: Any, home: str) -> list[dict[str, 
             record["where"] = where
         found.append(record)
     return found
+
+
+def _with(known: dict[str, dict[str, Any]], record: dict[str, Any]) -> dict[str, Any]:
+    """A record with what was kept of its packages; what is read from their files now, which are gone, says nothing."""
+    for load_id, package in record["packages"].items():
+        bare = {name: value for name, value in package.items() if name not in _OF_FILES}
+        record["packages"][load_id] = {**bare, **known.get(load_id, {})}
+    return record

@@ -14,10 +14,11 @@ from typing import Any
 
 from headwater import __version__, config
 from headwater.capture import parents
+from headwater.capture.code import place_of
 from headwater.capture.dlt import State, interpret, packages, recording
 from headwater.capture.dlt.events import run_id
 from headwater.dlt import Capturing
-from headwater.dlt._arrow import ARROWS, hook_arrow
+from headwater.dlt._listening import HEARD, listen
 from headwater.emitter import Emitter
 from headwater.guard import guard
 
@@ -66,25 +67,32 @@ class Tracker:
                 self._tell(recording.failed(trace, step, pipeline))
         if step_info is None:
             return
-        with guard(f"capturing the step {step.step}"):
+        with guard(f"capturing the step {step.step}") as reading:
             self._step(trace, step, pipeline, step_info)
+        if reading.fault is not None:
+            with guard("telling what could not be captured"):
+                self._tell(recording.missed(trace, step, pipeline, reading.fault))
 
     def _step(self, trace: Any, step: Any, pipeline: Any, info: Any) -> None:
         folder, columns = str(pipeline.working_dir), bool(self.capturing.columns)
         if step.step == "extract":
             sample = int(self.capturing.sample) or None
-            record = recording.extracted(trace, step, pipeline, info, ARROWS, sample if columns else 0)
+            record = recording.extracted(trace, step, pipeline, info, HEARD, sample if columns else 0)
             mine = {"run": run_id(trace.transaction_id, recording.started(trace, "", pipeline)["at"])}
             for load_id, package in record["packages"].items():
                 package |= mine
                 packages.keep(folder, load_id, package)
-                ARROWS.pop(load_id, None)
+                HEARD.pop(load_id, None)
             self._tell(record)
         elif step.step == "normalize":
             known = packages.find(folder, [str(each.load_id) for each in info.load_packages])
             record = recording.normalised(trace, step, pipeline, info, known)
             for load_id, package in record["packages"].items():
-                record["packages"][load_id] = {**known.get(load_id, {}), **package}
+                record["packages"][load_id] = {
+                    **known.get(load_id, {}),
+                    **package,
+                    "shapes": {},
+                }  # of use no more
                 packages.keep(folder, load_id, record["packages"][load_id])
             self._tell(record)
         elif step.step == "load":
@@ -144,7 +152,7 @@ def install(settings: config.Settings) -> Tracker:
             return _TRACKER[0]
         made = Tracker(settings)
         if not settings.disabled:
-            hook_arrow()
+            listen()
             _modules(tracing).append(made)
         _TRACKER.append(made)
         atexit.register(made.close)
@@ -175,7 +183,7 @@ def collector(settings: config.Settings) -> Any:
     """A collector of progress that shows none, and tracks."""
     from dlt.common.runtime.collector import NullCollector
 
-    hook_arrow()
+    listen()
     tracker = Tracker(settings)
     atexit.register(tracker.close)
 
@@ -208,10 +216,21 @@ def _around() -> dict[str, Any]:
     nominal = os.environ.get("AIRFLOW_CTX_LOGICAL_DATE") or os.environ.get("AIRFLOW_CTX_EXECUTION_DATE")
     if nominal:
         told["nominal"] = nominal
-    main = getattr(sys.modules.get("__main__"), "__file__", None)
-    if main:
-        told["code"] = {"type": "file", "url": f"file://{os.path.abspath(main)}"}
+    if (site := _site()) is not None:
+        told["code"] = place_of(*site)
     return told
+
+
+def _site() -> tuple[str, int] | None:
+    """The line of the program that runs the pipeline, below dlt's frames and ours; a cell of a notebook is no file."""
+    import dlt
+
+    frame: Any = sys._getframe(1)
+    homes = tuple(os.path.dirname(os.path.abspath(str(each))) for each in (dlt.__file__, __file__))
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(homes):
+        frame = frame.f_back
+    file = os.path.abspath(frame.f_code.co_filename) if frame is not None else ""
+    return (file, frame.f_lineno) if os.path.isfile(file) else None
 
 
 def _planned(pipeline: Any) -> list[str]:

@@ -21,6 +21,11 @@ _ASKED: list[bool] = []
 @plugins.hookimpl(tryfirst=True)
 def plug_run_context(run_dir: str | None, runtime_kwargs: dict[str, Any] | None) -> None:
     """Asked for a run context: there is none here, but now is the time to listen."""
+    begin()
+
+
+def begin() -> None:
+    """Listen, where that is asked for: once in a process."""
     if not _ASKED:
         _ASKED.append(True)
         with guard("capturing dlt"):
@@ -30,9 +35,7 @@ def plug_run_context(run_dir: str | None, runtime_kwargs: dict[str, Any] | None)
 def _listen() -> None:
     try:
         settings = config.load()
-        asked = "_HEADWATER_RUN" in os.environ or any(
-            settings.origins.get(name, "default") != "default" for name in ("transport", "url")
-        )
+        asked = "_HEADWATER_RUN" in os.environ or settings.origins.get("transport", "default") != "default"
         if settings.disabled or not asked:
             return
         from headwater.dlt import _tracking

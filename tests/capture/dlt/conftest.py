@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +16,9 @@ import pytest
 
 pytest.importorskip("dlt", reason="needs dlt; get it with: pip install 'headwater[dlt]'")
 
-import dlt
-from telling import Told
+from telling import VERSION, Told
 
+import dlt
 import headwater.dlt
 
 
@@ -58,39 +61,76 @@ def duck(tmp_path: Path) -> Any:
     return made
 
 
-class Sink(HTTPServer):
-    """A server that takes events, and remembers them and who sent them."""
+@pytest.fixture
+def environment() -> Callable[..., dict[str, str]]:
+    """`environment(NAME="value")`: that of this test, for a program of its own."""
+    return lambda **more: {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
 
-    events: list[Any]
-    keys: set[str]
+
+@pytest.fixture
+def captured(tmp_path: Path, environment: Callable[..., dict[str, str]]) -> Callable[..., Told]:
+    """`captured("job.py", cwd=…)`: run a Python program of its own without any code of ours in it -> what it told."""
+
+    def run(*words: str, cwd: Path = tmp_path) -> Told:
+        file = tmp_path / "captured.jsonl"
+        by_plugin = VERSION >= (1, 27)
+        before = (
+            []
+            if by_plugin
+            else ["-m", "headwater", "run", "--transport", f"file://{file}", "--", sys.executable]
+        )
+        env = environment(**({"HEADWATER_TRANSPORT": f"file://{file}"} if by_plugin else {}))
+        subprocess.run([sys.executable, *before, *words], env=env, cwd=cwd, check=True)
+        return Told(file)
+
+    return run
+
+
+class Web(ThreadingHTTPServer):
+    """A server on this machine that answers GET with some posts, takes events by POST, and remembers what it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Answering)
+        self.events: list[Any] = []
+        self.keys: set[str] = set()
+        self.paths: list[str] = []
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
 
-class _Taking(BaseHTTPRequestHandler):
-    server: Sink
+class _Answering(BaseHTTPRequestHandler):
+    server: Web
+
+    def do_GET(self) -> None:
+        self.server.paths.append(self.path)
+        self._answer(200, b'[{"id": 1, "title": "x", "tags": ["a", "b"]}]')
 
     def do_POST(self) -> None:
         said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.events += said if isinstance(said, list) else [said]
         self.server.keys.add(self.headers.get("Authorization", ""))
-        self.send_response(201)
-        self.send_header("Content-Length", "0")
+        self._answer(201, b"")
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *args: Any) -> None:
         pass
 
 
 @pytest.fixture
-def sink() -> Iterator[Sink]:
-    server = Sink(("127.0.0.1", 0), _Taking)
-    server.events, server.keys = [], set()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+def web() -> Iterator[Web]:
+    with Web() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()

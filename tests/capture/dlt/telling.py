@@ -6,6 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import dlt
+
+VERSION = tuple(int(part) for part in dlt.__version__.split(".")[:2])
+TELLS_INPUTS = VERSION >= (1, 30)
+needs_inputs = pytest.mark.skipif(
+    not TELLS_INPUTS, reason="dlt before 1.30 does not tell where resources read from"
+)
+
 
 class Told:
     """The events that came out so far."""

@@ -16,7 +16,8 @@ def column_lineage(
     """column -> its input fields; nothing where more than one source may have made it."""
     model = (known.get("models") or {}).get(table)
     if model is not None:
-        return _of_model(model, readings)
+        there = {column["name"] for column in described["columns"]}
+        return {name: fields for name, fields in _of_model(model, readings).items() if name in there}
     direct = [each for each in readings if each.direct]
     if len(direct) != 1:
         return {}
@@ -60,10 +61,15 @@ def _of_model(model: Mapping[str, Any], readings: list[Reading]) -> dict[str, An
                 "name": by_name[short].dataset.name,
                 "field": field,
                 "transformations": [
-                    {"type": "DIRECT", "subtype": "TRANSFORMATION", "description": "", "masking": False}
+                    {
+                        "type": "DIRECT",
+                        "subtype": "IDENTITY" if same else "TRANSFORMATION",
+                        "description": "",
+                        "masking": False,
+                    }
                 ],
             }
-            for name, field in sources
+            for name, field, same in sources
             if (short := ".".join(name.split(".")[-2:])) in by_name
         ]
         if fields:
@@ -84,7 +90,11 @@ def table_facet(
     generated = [
         column["name"]
         for column in described["columns"]
-        if column["name"].startswith(GENERATED) or {"row_key", "parent_key", "root_key"} & set(column["keys"])
+        if column["name"] not in columns
+        and (
+            column["name"].startswith(GENERATED)
+            or {"row_key", "parent_key", "root_key"} & set(column["keys"])
+        )
     ]
     unknown = [name for name in names if name not in columns and name not in generated]
     root = table
@@ -103,8 +113,11 @@ def table_facet(
         "primary_key": [column["name"] for column in described["columns"] if "primary_key" in column["keys"]],
         "generated_columns": generated,
         "columns_of_unknown_source": unknown,
+        "sql": ((known.get("models") or {}).get(table) or {}).get("sql"),
     }
-    if unknown and root in (known.get("unread") or ()):
+    if unknown and known.get("unfollowed"):
+        told["why"] = "columns are not followed: the setting says so"
+    elif unknown and root in (known.get("unread") or ()):
         told["why"] = "what was extracted could not be read"
     elif unknown and "lineage" not in known and "models" not in known:
         told["why"] = "the package was extracted without Headwater"

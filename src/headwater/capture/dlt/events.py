@@ -35,6 +35,8 @@ class Run:
     packages: dict[str, dict[str, Any]] = field(default_factory=dict)
     loads: list[Record] = field(default_factory=list)
     error: Record | None = None
+    missed: list[str] = field(default_factory=list)
+    """What of the run could not be read, and why"""
 
 
 @dataclass(slots=True)
@@ -113,6 +115,12 @@ def _failed(record: Record, state: State, run: Run) -> list[dict[str, Any]]:
     return []
 
 
+def _missed(record: Record, state: State, run: Run) -> list[dict[str, Any]]:
+    """A step of which nothing could be recorded: the run is told without it, and says so."""
+    run.missed.append(f"the step {record['step']} could not be read: {record['why']}")
+    return []
+
+
 def _end(record: Record, state: State, run: Run) -> list[dict[str, Any]]:
     del state.runs[record["tx"]]
     failed = [job for load in run.loads for package in load["packages"].values() for job in package["failed"]]
@@ -145,6 +153,7 @@ _KINDS: dict[str, Callable[[Record, State, Run], list[dict[str, Any]]]] = {
     "normalize": _normalize,
     "load": _load,
     "failed": _failed,
+    "missed": _missed,
     "end": _end,
 }
 
@@ -244,21 +253,8 @@ def _event(
         told["parent"] = facet("parent", **parent)
     if start.get("nominal"):
         told["nominalTime"] = facet("nominalTime", nominalStartTime=start["nominal"])
-    untold = sorted(
-        {
-            name
-            for package in run.packages.values()
-            for name, resource in (package.get("resources") or {}).items()
-            if resource.get("untold")
-        }
-    )
-    if untold:
-        told["headwater_degraded"] = facet(
-            "headwater_degraded",
-            reasons=[
-                f"dlt {start.get('dlt')} does not tell where resources read from; 1.30 does: {', '.join(untold)}"
-            ],
-        )
+    if reasons := [*_untold(run), *run.missed]:
+        told["headwater_degraded"] = facet("headwater_degraded", reasons=reasons)
     return {
         "eventType": kind,
         "eventTime": record["at"],
@@ -285,3 +281,21 @@ def _family(state: State, run: Run) -> dict[str, Any] | None:
                 "job": {"namespace": state.namespace, "name": run.start["pipeline"]},
             }
     return None
+
+
+def _untold(run: Run) -> list[str]:
+    """What the traces of an older dlt lack."""
+    names = sorted(
+        {
+            name
+            for package in run.packages.values()
+            for name, resource in (package.get("resources") or {}).items()
+            if resource.get("untold") and not name.startswith(facets.GENERATED)
+        }
+    )
+    version = run.start.get("dlt")
+    return (
+        [f"dlt {version} does not tell where resources read from; 1.30 does: {', '.join(names)}"]
+        if names
+        else []
+    )

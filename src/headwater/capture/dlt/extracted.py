@@ -1,7 +1,8 @@
-"""capture.dlt.extracted: the files that a resource's items were extracted into -> the paths, names or query in them.
+"""capture.dlt.extracted: the files that a resource's items were extracted into -> the shapes, names or query in them.
 
 They lie in the package's folder until it is normalised. A thousand items of a file are looked at unless all are asked for:
-reading all would cost as much as an eighth of the run.
+reading all would cost as much as an eighth of the run. A table in many small files is not read whole either: from the tenth
+thousand on, a tenth as many of each.
 """
 
 from __future__ import annotations
@@ -13,26 +14,35 @@ from pathlib import Path as File
 
 import msgspec
 
-from headwater.capture.dlt.leaves import Path, collect
+from headwater.capture.dlt.leaves import Shapes
 
 SAMPLE = 1_000
 _GZIP = b"\x1f\x8b"
 
 
-def paths_of(file: File, sample: int | None = SAMPLE) -> set[Path]:
-    """The paths in a file of JSON lines; a line holds an item, or a list of them."""
-    found: set[Path] = set()
-    left = sample
+def look(file: File, shapes: Shapes, sample: int | None = SAMPLE) -> int:
+    """Add the shapes of a file of JSON lines -> how many items were looked at. A line holds an item, or a list of them."""
+    seen = 0
     for line in _lines(file):
         said = msgspec.json.decode(line)
         items = said if isinstance(said, list) else [said]
-        for item in items if left is None else items[:left]:
-            collect(item, found)
-        if left is not None:
-            left -= len(items)
-            if left <= 0:
-                break
-    return found
+        if sample is not None:
+            items = items[: sample - seen]
+        for item in items:
+            shapes.add(item)
+        seen += len(items)
+        if sample is not None and seen >= sample:
+            break
+    return seen
+
+
+def share(sample: int | None, seen: int) -> int | None:
+    """How many items to look at in a table's next file, when so many were looked at before.
+
+    >>> share(1000, 0), share(1000, 10_000), share(None, 10_000)
+    (1000, 100, None)
+    """
+    return sample if not sample or seen < 10 * sample else max(1, sample // 10)
 
 
 def names_of(file: File) -> list[str]:

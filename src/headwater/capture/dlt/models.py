@@ -6,9 +6,10 @@ The file says the dialect in its first line, then the query, whose tables dlt ha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-Source = tuple[str, str]
-"""table (as the query names it), column"""
+Source = tuple[str, str, bool]
+"""table (as the query names it), column, and whether it is handed on as it is"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ def read_model(text: str) -> Model:
     """Understand a model's file; a query that cannot be parsed gives its text alone.
 
     >>> read_model("dialect: duckdb\\nSELECT t.id AS pid FROM raw.t AS t").columns
-    {'pid': [('raw.t', 'id')]}
+    {'pid': [('raw.t', 'id', True)]}
     """
     head, _, rest = text.partition("\n")
     dialect = head.partition(":")[2].strip() if head.startswith("dialect:") else ""
@@ -46,18 +47,34 @@ def read_model(text: str) -> Model:
     columns: dict[str, list[Source]] = {}
     try:
         whole = qualify(tree.copy(), dialect=dialect or None, validate_qualify_columns=False)
-        for name in whole.named_selects:
+        written, names = list(tree.named_selects), list(whole.named_selects)
+        if len(written) != len(names) or "*" in written:
+            written = names  # a star was opened
+        for shown, name in zip(written, names, strict=True):  # qualify() lowers what is quoted, too
+            node = lineage(exp.column(name, quoted=True), whole.copy(), dialect=dialect or None)
+            same = _handed_on(node)
             found = {
-                (_full(leaf.expression), leaf.name.rsplit(".", 1)[-1].strip('"`[]'))
-                for leaf in lineage(
-                    exp.column(name, quoted=True), whole.copy(), dialect=dialect or None
-                ).walk()
+                (_full(leaf.expression), leaf.name.rsplit(".", 1)[-1].strip('"`[]'), same)
+                for leaf in node.walk()
                 if isinstance(leaf.expression, exp.Table)
             }
-            columns[name] = sorted(found)
+            columns[shown] = sorted(found)
     except SqlglotError:
         columns = {}  # the tables are known all the same
     return Model(sql, tuple(sorted(tables)), columns)
+
+
+def _handed_on(node: Any) -> bool:
+    """Whether a column is one column of a table, through however many subqueries, and nothing is done to it."""
+    from sqlglot import exp
+
+    if isinstance(node.expression, exp.Table):
+        return True
+    return (
+        isinstance(node.expression.unalias(), exp.Column)
+        and len(node.downstream) == 1
+        and _handed_on(node.downstream[0])
+    )
 
 
 def _full(table: object) -> str:

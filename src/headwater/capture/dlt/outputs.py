@@ -70,7 +70,8 @@ def _output(
 ) -> dict[str, Any]:
     described = package["tables"][table]
     root = _root(package["tables"], table)
-    resource = package["tables"][root].get("resource") or root
+    # as it was when the package was extracted: another resource may have loaded the table since
+    resource = (known.get("tables") or {}).get(root) or package["tables"][root].get("resource") or root
     own = [each for each in readings if each.feeds == resource]
     dataset = _named(naming, load, table)
     told: dict[str, Any] = {"schema": facets.schema(described)}
@@ -132,18 +133,65 @@ def _named(naming: str, load: Record, table: str) -> Dataset:
 
 
 def merged(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One entry a dataset: several packages may load one table."""
+    """One entry a dataset: several packages may load one table, and each knows of its own items."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for each in outputs:
         key = (each["namespace"], each["name"])
-        if key not in found:
-            found[key] = each
-            continue
-        have = found[key]
-        have["facets"] = {**have["facets"], **each["facets"]}
-        mine = have.get("outputFacets", {}).get("outputStatistics", {})
-        for name, value in each.get("outputFacets", {}).get("outputStatistics", {}).items():
-            mine[name] = mine.get(name, 0) + value if isinstance(value, int) else value
-        if mine:
-            have["outputFacets"] = {"outputStatistics": mine}
+        found[key] = _joined(found[key], each) if key in found else each
     return list(found.values())
+
+
+def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    facets = {**first["facets"], **second["facets"]}
+    for name, join in (
+        ("columnLineage", _columns),
+        ("lineage", _sources),
+        ("dlt_table", _tables),
+        ("lifecycleStateChange", lambda one, _: one),  # what came first: it was made, then filled once more
+    ):
+        if name in first["facets"] and name in second["facets"]:
+            facets[name] = join(first["facets"][name], second["facets"][name])
+    made = {**first, "facets": facets}
+    if counted := _statistics(first, second):
+        made["outputFacets"] = {"outputStatistics": counted}
+    return made
+
+
+def _columns(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    fields = dict(one["fields"])
+    for column, told in other["fields"].items():
+        known = fields.get(column, {"inputFields": []})["inputFields"]
+        there = {(each["namespace"], each["name"], each["field"]) for each in known}
+        new = [
+            each
+            for each in told["inputFields"]
+            if (each["namespace"], each["name"], each["field"]) not in there
+        ]
+        fields[column] = {"inputFields": [*known, *new]}
+    return {**other, "fields": fields}
+
+
+def _sources(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **other,
+        "inputs": [*one["inputs"], *(each for each in other["inputs"] if each not in one["inputs"])],
+    }
+
+
+def _tables(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """A column is of unknown source where no package knows it."""
+    told = {**one, **other}
+    for name in ("new_columns", "columns_of_unknown_source"):
+        mine, theirs = one.get(name, []), other.get(name, [])
+        both = [each for each in mine if each in theirs] if name.endswith("source") else [*mine, *theirs]
+        told[name] = both
+    if not told["columns_of_unknown_source"]:
+        told.pop("why", None)
+    return {name: value for name, value in told.items() if value != []}
+
+
+def _statistics(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    mine = dict((one.get("outputFacets") or {}).get("outputStatistics") or {})
+    for name, value in ((other.get("outputFacets") or {}).get("outputStatistics") or {}).items():
+        mine[name] = mine.get(name, 0) + value if isinstance(value, int) else value
+    return mine

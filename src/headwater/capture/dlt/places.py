@@ -45,7 +45,9 @@ def inputs_of(location: Mapping[str, Any]) -> list[Dataset]:
     """A data location as dlt's traces have it (`kind`, `location`, …) -> the datasets it stands for."""
     kind, place = str(location.get("kind") or ""), str(location.get("location") or "")
     if kind == "sql_database":
-        schema = location.get("db_schema")
+        schema, base = location.get("db_schema"), location.get("database")
+        if base and not urlsplit(place).path.strip("/"):  # dlt tells the server and the database apart
+            place = f"{place.rstrip('/')}/{base}"
         return [_table(place, str(table), schema) for table in location.get("tables") or [""]]
     if kind == "rest_api":
         return [from_endpoint(place, str(each)) for each in location.get("endpoints") or [""]]

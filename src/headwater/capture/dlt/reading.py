@@ -1,13 +1,13 @@
 """capture.dlt.reading: what is known of a package's resources -> the datasets that each of them read.
 
 A resource reads what it says it reads; a transformer without a source of its own reads what its parents read. A resource
-that tells nothing stands for itself: its data came from code.
+that tells nothing stands for itself: its data came from code. dlt's own readers of files yield what stands in the files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headwater.capture.dlt.places import inputs_of, output_of
@@ -45,25 +45,40 @@ def inputs_of_package(
     owners: Mapping[str, str] = package.get("tables") or {}
     found: list[Reading] = []
     for name, about in resources.items():
-        if name.startswith("_dlt") or "rows" not in about:
+        feeds = name if "rows" in about else _sharer(name, about, resources, owners)
+        if name.startswith("_dlt") or feeds is None:
             continue  # dlt's own, or one that only feeds others
         if naming == "dlt-openlineage":
             tables = [table for table, owner in owners.items() if owner == name] or [name]
-            found += [_reading(Dataset(namespace, table), name, name, about) for table in tables]
+            found += [_reading(Dataset(namespace, table), name, feeds, about) for table in tables]
             continue
         tables = [table for table, owner in owners.items() if owner == name and table in models]
         if tables:
             found += [
-                Reading(_of_query(each, where, dataset), name, name, model=True)
+                Reading(_of_query(each, where, dataset), name, feeds, model=True)
                 for table in tables
                 for each in models[table]["tables"]
             ]
             continue
-        own = [each for location in about["inputs"] for each in _located(location, name, name, about)]
-        above = [] if own else list(_above(resources, namespace, name, name, {name}))
-        found += own or [_reading(_logical(namespace, name), name, name, about)]
+        own = [each for location in about["inputs"] for each in _located(location, name, feeds, about)]
+        above = [] if own else list(_above(resources, namespace, name, feeds, {name}))
+        if above and about.get("reader"):
+            alone = about if len(above) == 1 else {}
+            found += [
+                replace(each, direct=True, rows=alone.get("rows"), bytes=alone.get("bytes")) for each in above
+            ]
+            continue
+        found += own or [_reading(_logical(namespace, name), name, feeds, about)]
         found += above
     return found
+
+
+def _sharer(
+    name: str, about: Mapping[str, Any], resources: Mapping[str, Any], owners: Mapping[str, str]
+) -> str | None:
+    """The resource that is counted for a table which this one loads too."""
+    owner = owners.get(str(about.get("shares")))
+    return owner if owner is not None and owner != name and "rows" in resources.get(owner, {}) else None
 
 
 def _above(
@@ -76,7 +91,7 @@ def _above(
         seen.add(parent)
         about = resources[parent]
         found = [
-            Reading(each.dataset, parent, feeds, direct=False)
+            Reading(each.dataset, parent, feeds, direct=False, files=each.files)
             for location in about["inputs"]
             for each in _located(location, parent, feeds, about)
         ]

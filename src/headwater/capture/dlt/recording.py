@@ -6,30 +6,34 @@ destination are no secret. It runs in the pipeline's thread, between its steps, 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from datetime import datetime, timezone
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path as File
 from typing import Any
 
-import yaml
-
-from headwater.capture.dlt.extracted import SAMPLE, names_of, paths_of, text_of
-from headwater.capture.dlt.leaves import Path, told
+from headwater.capture.dlt.extracted import SAMPLE, look, names_of, share, text_of
+from headwater.capture.dlt.leaves import Shapes
+from headwater.capture.dlt.loads import dataset_of, package_of, watermarks_of, where
 from headwater.capture.dlt.models import read_model
 from headwater.capture.dlt.normalised import columns_of
-from headwater.capture.dlt.places import SETTINGS
+from headwater.capture.dlt.plain import columns_given, iso, plain
 from headwater.guard import guard
-from headwater.naming import is_secret, scrub
+from headwater.naming import scrub
 
 Record = dict[str, Any]
-Names = Mapping[str, Mapping[str, str]]
-"""table -> column as loaded -> column as it was, where an Arrow table was renamed on its way in"""
 
 _HINTS = ("write_disposition", "primary_key", "merge_key", "incremental", "table_name", "file_format")
-_COLUMN = ("data_type", "nullable", "description", "precision", "scale", "variant")
-_KEPT = ("parent", "resource", "write_disposition", "description", "table_format", "x-merge-strategy")
 _LONGEST = 20_000
+
+
+@dataclass(slots=True)
+class Heard:
+    """What was heard of a package while it was extracted, and stands in no trace."""
+
+    names: dict[str, dict[str, str]] = field(default_factory=dict)
+    """table -> column as loaded -> column as it was, where an Arrow table was renamed on its way in"""
+    readers: set[str] = field(default_factory=set)
+    """Resources that are dlt's own readers of files"""
 
 
 def started(trace: Any, step: str, pipeline: Any) -> Record:
@@ -37,7 +41,7 @@ def started(trace: Any, step: str, pipeline: Any) -> Record:
     return {
         "kind": "start",
         **_about(trace, pipeline),
-        "at": _iso(trace.started_at),
+        "at": iso(trace.started_at),
         "step": str(step),
         "dlt": str(((trace.execution_context or {}).get("library") or {}).get("version") or ""),
         "dataset": getattr(pipeline, "dataset_name", None) or "",
@@ -52,7 +56,9 @@ def failed(trace: Any, step: Any, pipeline: Any) -> Record:
             "message": scrub(str(each.get("message") or ""))[:_LONGEST],
             "stack": scrub("".join(map(str, each.get("stack_trace") or ())))[:_LONGEST],
             "terminal": each.get("is_terminal"),
-            "resource": each.get("resource_name") or (each.get("exception_attrs") or {}).get("resource_name"),
+            "resource": each.get("resource_name")
+            or (each.get("exception_attrs") or {}).get("resource_name")
+            or (each.get("exception_attrs") or {}).get("pipe_name"),
             "load_id": each.get("load_id"),
         }
         for each in step.exception_traces or ()
@@ -60,17 +66,32 @@ def failed(trace: Any, step: Any, pipeline: Any) -> Record:
     return {
         "kind": "failed",
         **_about(trace, pipeline),
-        "at": _iso(step.finished_at),
+        "at": iso(step.finished_at),
         "step": str(step.step),
         "message": scrub(str(step.step_exception))[:_LONGEST],
         "errors": chain,
     }
 
 
+def missed(trace: Any, step: Any, pipeline: Any, fault: Exception) -> Record:
+    """A step ended, and what it did could not be recorded."""
+    why = scrub(f"{type(fault).__name__}: {fault}")[:500]
+    return {
+        "kind": "missed",
+        **_about(trace, pipeline),
+        "at": iso(step.finished_at),
+        "step": str(step.step),
+        "why": why,
+    }
+
+
 def extracted(
-    trace: Any, step: Any, pipeline: Any, info: Any, arrows: Mapping[str, Names], sample: int | None = SAMPLE
+    trace: Any, step: Any, pipeline: Any, info: Any, heard: Mapping[str, Heard], sample: int | None = SAMPLE
 ) -> Record:
-    """What resources were read, from where, and what stands in the files they were extracted into."""
+    """What resources were read, from where, and what stands in the files they were extracted into.
+
+    A sample of 0 follows no columns; None looks at every item.
+    """
     packages: dict[str, Any] = {}
     for load_id, metrics in info.metrics.items():
         kept = packages.setdefault(str(load_id), {"resources": {}, "schema": ""})
@@ -84,8 +105,11 @@ def extracted(
             for name, table in package.schema.tables.items()
             if not table.get("parent")
         }
-        _files(File(package.package_path) / "new_jobs", kept, arrows.get(str(package.load_id), {}), sample)
-    return {"kind": "extract", **_about(trace, pipeline), "at": _iso(step.finished_at), "packages": packages}
+        of_it = heard.get(str(package.load_id)) or Heard()
+        for name in of_it.readers & kept["resources"].keys():
+            kept["resources"][name]["reader"] = True
+        _files(File(package.package_path) / "new_jobs", kept, of_it.names, sample)
+    return {"kind": "extract", **_about(trace, pipeline), "at": iso(step.finished_at), "packages": packages}
 
 
 def _resources(metrics: Mapping[str, Any], into: dict[str, Any]) -> None:
@@ -96,9 +120,15 @@ def _resources(metrics: Mapping[str, Any], into: dict[str, Any]) -> None:
             "bytes": counted.file_size,
             "inputs": [],
             "parents": [],
-            "hints": {key: _plain(hints[key]) for key in _HINTS if hints.get(key) is not None},
-            "columns": _columns_of(hints.get("columns")),
+            "hints": {key: plain(hints[key]) for key in _HINTS if hints.get(key) is not None},
+            "columns": columns_given(hints.get("columns")),
         }
+    for name, hints in (metrics.get("hints") or {}).items():
+        table = hints.get("table_name")
+        if name not in into and isinstance(
+            table, str
+        ):  # dlt counts its items as those of the table's last resource
+            into[name] = {"inputs": [], "parents": [], "hints": {}, "columns": [], "shares": table}
     for parent, name in metrics.get("dag") or ():
         if name in into and parent != name and parent not in into[name]["parents"]:
             into[name]["parents"].append(parent)
@@ -107,14 +137,17 @@ def _resources(metrics: Mapping[str, Any], into: dict[str, Any]) -> None:
         owner = into.setdefault(
             str(location.get("resource_name")), {"inputs": [], "parents": [], "hints": {}, "columns": []}
         )
-        owner["inputs"].append(_plain(location))
+        owner["inputs"].append(plain(location))
     if "inputs" not in metrics:  # before dlt 1.30
         for each in into.values():
             each["untold"] = True
 
 
-def _files(folder: File, kept: dict[str, Any], names: Names, sample: int | None) -> None:
-    paths: dict[str, set[Path]] = {}
+def _files(
+    folder: File, kept: dict[str, Any], names: Mapping[str, Mapping[str, str]], sample: int | None
+) -> None:
+    shapes: dict[str, Shapes] = {}
+    seen: dict[str, int] = {}
     columns: dict[str, dict[str, str]] = {}
     models: dict[str, Any] = {}
     unread: list[str] = []
@@ -124,17 +157,20 @@ def _files(folder: File, kept: dict[str, Any], names: Names, sample: int | None)
             continue
         with guard("reading what dlt extracted") as reading:
             if ".model" in file.name:
-                models[table] = _model(text_of(file))
+                models[table] = _model(text_of(file), follow=sample != 0)
+            elif sample == 0:
+                kept["unfollowed"] = True
             elif file.suffix == ".parquet":
                 given = names.get(table) or {}
                 columns.setdefault(table, {}).update({name: given.get(name, name) for name in names_of(file)})
             elif "jsonl" in file.name:
-                paths.setdefault(table, set()).update(paths_of(file, sample))
+                found = shapes.setdefault(table, Shapes())
+                seen[table] = seen.get(table, 0) + look(file, found, share(sample, seen.get(table, 0)))
             else:
                 unread.append(table)
         if reading.fault is not None:
             unread.append(table)
-    kept["paths"] = {table: told(found) for table, found in paths.items()}
+    kept["shapes"] = {table: found.told() for table, found in shapes.items()}
     kept["names"], kept["models"], kept["unread"] = columns, models, sorted(set(unread))
 
 
@@ -146,12 +182,14 @@ def _table_of(file: str) -> str | None:
     return None
 
 
-def _model(text: str) -> dict[str, Any]:
+def _model(text: str, *, follow: bool) -> dict[str, Any]:
     found = read_model(text)
     return {
         "sql": scrub(found.sql)[:_LONGEST],
         "tables": list(found.tables),
-        "columns": {column: [list(each) for each in sources] for column, sources in found.columns.items()},
+        "columns": {
+            column: [list(each) for each in sources] for column, sources in found.columns.items() if follow
+        },
     }
 
 
@@ -166,14 +204,16 @@ def normalised(
         for each in info.metrics.get(load_id) or ():
             for table, metrics in each["table_metrics"].items():
                 counted[table] = {"rows": metrics.items_count, "bytes": metrics.file_size}
-        packages[load_id] = {
-            "counted": counted,
-            "lineage": _lineage(package.schema, known.get(load_id) or {}),
-        }
+        packages[load_id] = {"counted": counted}
+        if (extracted := known.get(load_id)) is not None:
+            packages[load_id] |= {
+                "lineage": _lineage(package.schema, extracted),
+                "models": _renamed(package.schema, extracted.get("models") or {}),
+            }
     return {
         "kind": "normalize",
         **_about(trace, pipeline),
-        "at": _iso(step.finished_at),
+        "at": iso(step.finished_at),
         "packages": packages,
     }
 
@@ -181,9 +221,9 @@ def normalised(
 def _lineage(schema: Any, package: Mapping[str, Any]) -> dict[str, Any]:
     """table -> column -> [[root table, path], …]"""
     found: dict[str, dict[str, list[Any]]] = {}
-    for table, paths in (package.get("paths") or {}).items():
+    for table, shapes in (package.get("shapes") or {}).items():
         with guard("following columns through dlt's normaliser"):
-            for name, columns in columns_of(schema, table, [tuple(path) for path in paths]).items():
+            for name, columns in columns_of(schema, table, shapes).items():
                 for column, sources in columns.items():
                     found.setdefault(name, {}).setdefault(column, []).extend(
                         [table, list(path)] for path in sources
@@ -196,192 +236,38 @@ def _lineage(schema: Any, package: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _renamed(schema: Any, models: Mapping[str, Any]) -> dict[str, Any]:
+    """Models with their columns as the destination calls them."""
+    found: dict[str, Any] = dict(models)
+    for table, model in models.items():
+        with guard("naming the columns of a model"):
+            columns = {schema.naming.normalize_path(name): each for name, each in model["columns"].items()}
+            found[table] = {**model, "columns": columns}
+    return found
+
+
 def loaded(trace: Any, step: Any, pipeline: Any, info: Any) -> Record:
     """What was loaded, into which tables, and what of it failed."""
     return {
         "kind": "load",
         **_about(trace, pipeline),
-        "at": _iso(step.finished_at),
+        "at": iso(step.finished_at),
         "where": where(pipeline, info),
         "destination": {
             "type": str(info.destination_type),
             "name": str(info.destination_name),
             "staging": str(info.staging_type or "").rpartition(".")[2] or None,
         },
-        "dataset": _physical(info),
-        "packages": {str(each.load_id): _package(each, info) for each in info.load_packages},
-        "state": _watermarks(pipeline),
-    }
-
-
-def _physical(info: Any) -> str:
-    for metrics in info.metrics.values():
-        for each in metrics:
-            if each.get("dataset_name"):
-                return str(each["dataset_name"])
-    return str(info.dataset_name or "")
-
-
-def _package(package: Any, info: Any) -> dict[str, Any]:
-    jobs = package.jobs
-    files: dict[str, list[dict[str, Any]]] = {}
-    for job in jobs.get("completed_jobs") or ():
-        files.setdefault(job.job_file_info.table_name, []).append(
-            {"format": job.job_file_info.file_format, "bytes": job.file_size}
-        )
-    told_of = {
-        *files,
-        *(job.job_file_info.table_name for state in jobs.values() for job in state),
-        *(package.schema_update or ()),
-        *_names(package, "dropped_tables"),
-        *_names(package, "truncated_tables"),
-    }
-    return {
-        "schema": package.schema_name,
-        "version": str(package.schema.version_hash or ""),
-        "state": str(package.state),
-        "completed": files,
-        "failed": [
-            {"table": job.job_file_info.table_name, "message": scrub(str(job.failed_message or ""))[:2_000]}
-            for job in jobs.get("failed_jobs") or ()
-        ],
-        "waiting": sum(len(jobs.get(state) or ()) for state in ("new_jobs", "started_jobs")),
-        "tables": {
-            name: _table(package.schema.tables[name])
-            for name in _with_parents(package.schema.tables, told_of)
-        },
-        "update": {
-            table: [
-                {"name": name, "type": column.get("data_type")}
-                for name, column in (changed.get("columns") or {}).items()
-            ]
-            for table, changed in (package.schema_update or {}).items()
-        },
-        "refresh": getattr(package, "refresh", None),
-        "dropped": _names(package, "dropped_tables"),
-        "truncated": _names(package, "truncated_tables"),
-        "urls": _urls(info, str(package.load_id)),
-    }
-
-
-def _names(package: Any, field: str) -> list[str]:
-    found = getattr(package, field, None) or ()
-    return [str(each if isinstance(each, str) else each.get("name")) for each in found]
-
-
-def _urls(info: Any, load_id: str) -> int:
-    """How many files a destination of files holds of this package."""
-    metrics = info.metrics.get(load_id) or ()
-    return sum(1 for each in metrics for job in each["job_metrics"].values() if job.remote_url)
-
-
-def _with_parents(tables: Mapping[str, Any], names: set[str]) -> Iterator[str]:
-    seen: set[str] = set()
-    for name in sorted(names):
-        at: str | None = name
-        while at is not None and at in tables and at not in seen:
-            seen.add(at)
-            yield at
-            at = tables[at].get("parent")
-
-
-def _table(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        **{key: _plain(table[key]) for key in _KEPT if table.get(key) is not None},
-        "notes": {key: _plain(value) for key, value in table.items() if key.startswith("x-annotation")},
-        "columns": [
-            {
-                "name": name,
-                **{key: _plain(column[key]) for key in _COLUMN if column.get(key) is not None},
-                "keys": [
-                    key
-                    for key in ("primary_key", "unique", "row_key", "parent_key", "root_key")
-                    if column.get(key)
-                ],
-                "notes": {
-                    key: _plain(value) for key, value in column.items() if key.startswith("x-annotation")
-                },
-            }
-            for name, column in (table.get("columns") or {}).items()
-            if column.get("data_type")
-        ],
+        "dataset": dataset_of(info),
+        "packages": {str(each.load_id): package_of(each, info) for each in info.load_packages},
+        "state": watermarks_of(pipeline),
     }
 
 
 def ended(trace: Any, pipeline: Any) -> Record:
     """All of it is over."""
-    return {"kind": "end", **_about(trace, pipeline), "at": _iso(trace.finished_at)}
-
-
-def where(pipeline: Any, info: Any = None) -> dict[str, Any]:
-    """The destination: its short name and those of its settings that make names."""
-    kind = getattr(info, "destination_type", None) or getattr(pipeline.destination, "destination_type", "")
-    name = getattr(info, "destination_name", None) or getattr(pipeline.destination, "destination_name", "")
-    found: dict[str, Any] = {"type": str(kind).rpartition(".")[2], "name": str(name)}
-    with guard("reading the destination's settings"):
-        config = pipeline.destination_client().config
-        for owner in (config, getattr(config, "credentials", None)):
-            for key in SETTINGS:
-                value = getattr(owner, key, None)
-                if isinstance(value, (str, int)) and value != "" and not is_secret(key):
-                    found.setdefault(key, scrub(value) if isinstance(value, str) else value)
-        if found["type"] == "duckdb" and "database" in found:
-            found["database"] = os.path.abspath(str(found["database"]))
-        if "://" not in str(found.get("bucket_url") or "://"):
-            found["bucket_url"] = os.path.abspath(str(found["bucket_url"]))
-    return found
-
-
-def _watermarks(pipeline: Any) -> dict[str, Any]:
-    """Where each incremental cursor stands now: resource -> cursor -> value."""
-    found: dict[str, Any] = {}
-    with guard("reading the pipeline's cursors"):
-        for source in (pipeline.state.get("sources") or {}).values():
-            for name, kept in (source.get("resources") or {}).items():
-                for cursor, said in (kept.get("incremental") or {}).items():
-                    found.setdefault(name, {})[cursor] = _plain(said.get("last_value"))
-    return found
+    return {"kind": "end", **_about(trace, pipeline), "at": iso(trace.finished_at)}
 
 
 def _about(trace: Any, pipeline: Any) -> Record:
     return {"tx": str(trace.transaction_id), "pipeline": str(pipeline.pipeline_name)}
-
-
-def _iso(at: Any) -> str:
-    moment: datetime = at if at is not None else datetime.now(timezone.utc)
-    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it, without a secret; what is no JSON by its text."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, str):
-        return scrub(str(value))
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items() if not is_secret(str(key))}
-    if isinstance(value, (list, tuple, set)):
-        return [_plain(inner) for inner in value]
-    return scrub(str(value))[:500]
-
-
-class _Names(yaml.SafeLoader):
-    """Reads the columns that a resource was given: SQLAlchemy's quoted names are texts, nothing else is made."""
-
-
-def _quoted_name(loader: yaml.SafeLoader, suffix: str, node: Any) -> str:
-    parts = loader.construct_sequence(node)
-    return str(parts[0]) if parts else ""
-
-
-_Names.add_multi_constructor("tag:yaml.org,2002:python/object/apply:", _quoted_name)
-
-
-def _columns_of(text: Any) -> list[str]:
-    """The columns that a resource was given by hand or by its source, as they are called there."""
-    if not isinstance(text, str):
-        return [str(name) for name in text] if isinstance(text, Mapping) else []
-    with guard("reading a resource's columns"):
-        said = yaml.load(text, Loader=_Names)  # a SafeLoader
-        return [str(name) for name in said] if isinstance(said, Mapping) else []
-    return []

@@ -1,7 +1,7 @@
-"""cli._sitecustomize.sitecustomize: a Python that `headwater run` started -> the same, with its Spark sessions captured.
+"""cli._sitecustomize.sitecustomize: a Python that `headwater run` started -> the same, with Spark sessions and dlt captured.
 
 Python imports this at its start, because `headwater run` put its folder on PYTHONPATH. It loads nothing of ours until a
-session is made, then hands on to the sitecustomize that would have been imported without it.
+session is made or dlt is imported, and hands on to the sitecustomize that would have been imported without it.
 """
 
 from __future__ import annotations
@@ -95,11 +95,24 @@ def _without_agents(conf: Any, made: Any) -> Any:
     return conf
 
 
+def _pipelines(module: ModuleType) -> None:
+    """An older dlt loads only plugins of its own: it is listened to from here."""
+    try:
+        from headwater.dlt.plugin import begin
+    except ImportError as fault:
+        _say(
+            f"this Python ({sys.executable}) cannot capture dlt: {fault}; pip install 'headwater[dlt]' there"
+        )
+        return
+    begin()
+
+
 _WATCHED: dict[str, Callable[[ModuleType], None]] = {
     "pyspark.sql.session": _sessions,
     "pyspark.sql.connect.session": _sessions,
     "pyspark.core.context": _contexts,
     "pyspark.context": _contexts,  # Spark 3
+    "dlt.pipeline": _pipelines,
 }
 _SAID: set[str] = set()
 
