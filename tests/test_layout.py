@@ -92,7 +92,8 @@ FLOWS: dict[str, tuple[str, ...]] = {
     ),
     "capture.connect": (
         "snapshots java records templates catalogue kcql queries",
-        "lifecycle smt fields history",
+        "remembered smt fields history",
+        "lifecycle",
         "chain schemas",
         "subjects places",
         "sources sinks",

@@ -55,7 +55,7 @@ def run_watch(config_file: ConfigOption = Path("connect.toml"), transport: Trans
 
     settings = config.load()
     emitter = Emitter(transport, settings)
-    watchers = _watchers(config_file, settings, emitter.emit_many)
+    watchers = _watchers(config_file, settings, emitter.emit_many, transport=transport)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -89,7 +89,8 @@ def run_once(
 
     settings = config.load()
     emitter = None if dry_run else Emitter(transport, settings)
-    watchers = _watchers(config_file, settings, emitter.emit_many if emitter else _drop, keep=not dry_run)
+    emit = emitter.emit_many if emitter else _drop
+    watchers = _watchers(config_file, settings, emit, keep=not dry_run, transport=transport)
     shown: list[dict[str, Any]] = []
     faults: list[TransportError] = []
     for watcher in watchers:
@@ -148,8 +149,11 @@ def run_explain(
     raise NotFound(f"no cluster has a connector {connector!r}")
 
 
-def _watchers(file: Path, settings: config.Settings, emit: Any, *, keep: bool = True) -> list[Watcher]:
+def _watchers(
+    file: Path, settings: config.Settings, emit: Any, *, keep: bool = True, transport: str | None = None
+) -> list[Watcher]:
     from headwater import connect
+    from headwater.transport._host import FALLBACK
 
     try:
         import regex  # noqa: F401 - better now than in the middle of a round
@@ -157,7 +161,8 @@ def _watchers(file: Path, settings: config.Settings, emit: Any, *, keep: bool = 
         from headwater.connect import _watching
     except ImportError as fault:
         raise NotInstalled("headwater connect", "connect") from fault
-    return _watching.open_watchers(connect.load(file), settings, emit, keep=keep)
+    destination = (transport or settings.transport or FALLBACK) if keep else ""
+    return _watching.open_watchers(connect.load(file), settings, emit, keep=keep, destination=destination)
 
 
 def _drop(events: list[dict[str, Any]]) -> None:

@@ -99,6 +99,9 @@ class Watching(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file with connectors of one's own, of the form of Headwater's."""
     state: str = ""
     """The directory where the watcher remembers; else one in the user's state directory."""
+    recall: str = ""
+    """A server with Marquez's API that tells which runs there were; else the one that events go to, over HTTP."""
+    recall_auth: Auth = Auth()
 
 
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Watching:
@@ -117,6 +120,7 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Watching:
     clusters = raw.get("clusters")
     if not isinstance(clusters, list) or not clusters:
         raise ConfigError(f"{path.name}: it names no cluster: write [[clusters]] with a name and a url")
+    raw = {key: value if key == "clusters" else expand(value, environ) for key, value in raw.items()}
     raw["clusters"] = [_expanded(each, environ) for each in clusters]
     try:
         made = msgspec.convert(raw, Watching)

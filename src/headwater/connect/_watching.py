@@ -17,13 +17,15 @@ import headwater
 from headwater import config
 from headwater.capture.connect.catalogue import Catalogue, with_own
 from headwater.capture.connect.events import Teller
-from headwater.capture.connect.lifecycle import Moment, Policy, State, step
+from headwater.capture.connect.lifecycle import Moment, Policy, dues, step
 from headwater.capture.connect.lineage import Lineage, lineage
 from headwater.capture.connect.places import Site
+from headwater.capture.connect.remembered import State, recollect, set_apart, strangers
 from headwater.capture.connect.snapshots import Connector, Snapshot, config_digest
 from headwater.connect import Auth, Cluster, Watching
 from headwater.connect._asking import Server
 from headwater.connect._keeping import Keeper
+from headwater.connect._recalling import Recall
 from headwater.connect._registry import Registries
 from headwater.connect._rest import RestSource
 from headwater.connect._sampling import Sampler
@@ -67,6 +69,7 @@ class Watcher:
         catalogue: Catalogue | None = None,
         folder: Path | None = None,
         source: Source | None = None,
+        recall: Recall | None = None,
     ) -> None:
         self.cluster = cluster
         self._emit = emit
@@ -93,6 +96,8 @@ class Watcher:
             terminal_datasets=cluster.terminal_datasets,
         )
         self._policy = Policy(cluster.lifecycle, cluster.grace, cluster.fail_on, cluster.tasks)
+        self._recall = recall
+        self._before: Look | None = None
         self._keeper = Keeper(folder, cluster.name)
         self._state, wrong = self._keeper.load()
         self._unsaved = False
@@ -147,16 +152,21 @@ class Watcher:
         state, events = self._state, list[dict[str, Any]]()
         told = state.at
         for at, look in looks:
+            if look.snapshot.exact:
+                for due in self._due(
+                    state, at
+                ):  # of what was there until then: whenever it is read, it tells the same
+                    state, more = self._step(state, self._before or look, due)
+                    events += more
+            self._before = look
             if (
                 look is not looks[-1][1]
             ):  # a moment of a history, which a watcher that begins anew reads again
                 if at <= told:
                     continue
                 state = msgspec.structs.replace(state, at=max(at, state.at))
-            digests = {name: self._digest(name, each) for name, each in look.lineages.items()}
-            ready = {name: each.ready for name, each in look.lineages.items()}
-            state, moments = step(state, look.snapshot, at, self._policy, digests, ready)
-            events += self.tell(look, moments, at)
+            state, more = self._step(state, look, at)
+            events += more
         if events:
             self._emit(events)
         if (
@@ -166,6 +176,24 @@ class Watcher:
             self._keeper.save(state)
             self._unsaved = False
         return events
+
+    def _due(self, state: State, until: float) -> list[float]:
+        """When, since the last moment of a history, something that may have passed had lasted long enough."""
+        return sorted(at for at in set(dues(state, self._policy)) if state.at <= at <= until)
+
+    def _step(self, state: State, look: Look, at: float) -> tuple[State, list[dict[str, Any]]]:
+        digests = {name: self._digest(name, each) for name, each in look.lineages.items()}
+        ready = {name: each.ready for name, each in look.lineages.items()}
+        known = self._acquainted(state, look.snapshot)
+        state, moments = step(known, look.snapshot, at, self._policy, digests, ready)
+        return state, self.tell(look, moments, at)
+
+    def _acquainted(self, state: State, snapshot: Snapshot) -> State:
+        """With what can be found out of runs that are not remembered; a history that is whole leaves nothing to find out."""
+        for each in () if snapshot.whole else list(strangers(state, snapshot)):
+            told = self._recall.told(state, each, self.warn) if self._recall is not None else None
+            state = set_apart(state, each) if told is None else recollect(state, each, *told)
+        return state
 
     def tell(self, look: Look, moments: Sequence[Moment], now: float) -> list[dict[str, Any]]:
         """The events of what happened."""
@@ -187,6 +215,8 @@ class Watcher:
         self._source.close()
         self._registries.close()
         self._sampler.close()
+        if self._recall is not None:
+            self._recall.close()
 
     def _digest(self, name: str, found: Lineage) -> str:
         """Its digest, made once for as long as it is the same."""
@@ -238,12 +268,18 @@ def _loop(watcher: Watcher, stop: threading.Event, clock: Callable[[], float]) -
 
 
 def open_watchers(
-    watching: Watching, settings: config.Settings, emit: Emit, *, keep: bool = True
+    watching: Watching, settings: config.Settings, emit: Emit, *, keep: bool = True, destination: str = ""
 ) -> list[Watcher]:
-    """A watcher for each cluster of connect.toml; without `keep` nothing is remembered."""
+    """A watcher for each cluster of connect.toml; without `keep` nothing is remembered.
+
+    `destination` is the url that the events go to: unless connect.toml names another server, it is asked for runs that
+    were told before.
+    """
     catalogue = with_own(Path(watching.connectors) if watching.connectors else None)
     own = settings.origins.get("namespace") != config.DEFAULT
     folder = Path(watching.state) if watching.state else settings.spool.parent / "connect"
+    server = watching.recall or destination.partition("?")[0]
+    auth = watching.recall_auth if watching.recall else Auth(token=settings.api_key or "")
     return [
         Watcher(
             each,
@@ -252,6 +288,7 @@ def open_watchers(
             catalogue=catalogue,
             folder=folder if keep else None,
             source=_topics(each) if each.mode == "topics" else None,
+            recall=Recall(_server(each, server, auth)) if server.startswith("http") else None,
         )
         for each in watching.clusters
     ]

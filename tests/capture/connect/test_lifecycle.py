@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.capture.connect.lifecycle import Moment, Policy, State, open_runs, step
+from headwater.capture.connect.lifecycle import Moment, Policy, open_runs, step
+from headwater.capture.connect.remembered import State
 from headwater.capture.connect.snapshots import (
     Connector,
     Snapshot,

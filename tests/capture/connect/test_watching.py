@@ -8,7 +8,9 @@ import re
 import stat
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ from typer.testing import CliRunner
 from headwater import config
 from headwater.capture.connect.catalogue import with_own
 from headwater.capture.connect.history import History
-from headwater.capture.connect.lifecycle import State, step
+from headwater.capture.connect.lifecycle import step
+from headwater.capture.connect.remembered import State
 from headwater.capture.connect.snapshots import Snapshot
 from headwater.cli import build_app
 from headwater.connect import Cluster, load
@@ -264,7 +267,8 @@ def test_what_is_remembered_outlives_the_watcher(fake: Fake, make: Make, tmp_pat
     assert b"hunter2" not in kept.read_bytes()
     kept.write_text("nonsense")
     third, _ = make(tmp_path / "state")
-    assert third.state == State("prod")
+    assert third.state.connectors == {}
+    assert third.state.epoch not in ("", first.state.epoch)
 
 
 def test_what_cannot_be_kept_is_not_told_twice(fake: Fake, make: Make, tmp_path: Path) -> None:
@@ -283,9 +287,9 @@ def test_what_cannot_be_kept_is_not_told_twice(fake: Fake, make: Make, tmp_path:
     assert more == []
 
 
-def test_two_watchers_tell_the_same_runs(fake: Fake, make: Make) -> None:
-    one, told = make()
-    two, also = make()
+def test_two_watchers_with_one_directory_tell_the_same_runs(fake: Fake, make: Make, tmp_path: Path) -> None:
+    one, told = make(tmp_path)
+    two, also = make(tmp_path)
     for at, change in enumerate([S3, {**S3, "a": "1"}, {**S3, "a": "2"}]):
         fake.put("s3", change)
         one.round(at * 100.0)
@@ -445,16 +449,20 @@ Told = tuple[float, str, str, bytes | None, str]
 
 
 def records(recorded: Path) -> list[Told]:
-    """(time, topic, key, value, position) of what a real cluster wrote into its own topics, by time."""
+    """(time, topic, key, value, position) of what a real cluster wrote into its own topics, by time, as if that were all of it."""
     told = json.loads((recorded / "internal_topics.json").read_text())
     found = []
     for name, kind in (("connect-live-configs", "config"), ("connect-live-status", "status")):
         for each in told[name]["changes"]:
             raw = None if each["value"] is None else json.dumps(each["value"]).encode()
-            found.append(
-                (each["timestamp"] / 1000, kind, each["key"], raw, f"{each['partition']}:{each['offset']}")
-            )
-    return sorted(found, key=lambda each: each[0])
+            found.append((each["timestamp"] / 1000, kind, each["key"], raw, each["partition"]))
+    found.sort(key=lambda each: each[0])
+    counts: Counter[tuple[str, int]] = Counter()
+    numbered: list[Told] = []
+    for at, kind, key, raw, partition in found:
+        numbered.append((at, kind, key, raw, f"{partition}:{counts[kind, partition]}"))
+        counts[kind, partition] += 1
+    return numbered
 
 
 class Replayed:
@@ -480,21 +488,63 @@ def test_a_watcher_of_topics_that_begins_anew_tells_nothing_twice(recorded: Path
     given = records(recorded)
     cluster = Cluster(name="live", mode="topics", bootstrap="b:9092", schemas="none")
 
-    def watch_until(folder: Path | None, times: list[float]) -> list[tuple[str, str, str]]:
+    def watch_until(folder: Path | None, times: list[float]) -> list[tuple[str, str, str, str]]:
         events: list[dict[str, Any]] = []
         for now in times:  # each with a watcher of its own, which reads everything again
             Watcher(cluster, events.extend, folder=folder, source=Replayed(given)).round(now)
-        return [(e["job"]["name"], e["eventType"], e["run"]["runId"]) for e in events]
+        return [(e["job"]["name"], e["eventType"], e["run"]["runId"], e["eventTime"]) for e in events]
 
     end = given[-1][0] + 60
     at_once = watch_until(None, [end])
     ends = [each for each in at_once if each[1] in ("COMPLETE", "ABORT", "FAIL")]
     assert len(ends) >= 4
-    cuts = [given[at][0] for at in range(3, len(given), 5)]
-    bit_by_bit = watch_until(tmp_path / "state", [*cuts, end])
-    runs = [each for each in bit_by_bit if each[1] not in ("RUNNING", "OTHER")]
-    assert runs == [each for each in at_once if each[1] not in ("RUNNING", "OTHER")]
-    assert len(runs) == len(set(runs))
+    cuts = sorted({given[at][0] + wait for at in range(3, len(given), 5) for wait in (0.0, 4.0, 11.0)})
+    bit_by_bit = watch_until(tmp_path / "state", [*(cut for cut in cuts if cut < end), end])
+    assert bit_by_bit == at_once
+    assert watch_until(None, [end]) == at_once  # two that know nothing of each other
+    assert len(at_once) == len(set(at_once))
+
+
+def test_a_history_with_gaps_is_known_for_one() -> None:
+    history = History()
+    raw = b'{"properties": {"topics": "t"}}'
+    history.take("config", "connector-c", raw, "0:0")
+    history.take("status", "status-connector-c", b'{"state": "RUNNING"}', "1:0")
+    assert history.snapshot().whole
+    history.take("status", "status-connector-c", b'{"state": "FAILED"}', "1:2")
+    assert not history.snapshot().whole  # what stood at 1:1 may have ended a run
+
+
+def test_a_failure_counts_by_the_records_times_whenever_they_are_read() -> None:
+    running, failed = b'{"state": "RUNNING"}', b'{"state": "FAILED", "trace": "boom"}'
+    given: list[Told] = [
+        (0.0, "config", "connector-c", b'{"properties": {"topics": "t"}}', "0:0"),
+        (0.0, "config", "commit-c", b'{"tasks": 1}', "0:1"),
+        (1.0, "status", "status-connector-c", running, "0:0"),
+        (1.0, "status", "status-task-c-0", running, "0:1"),
+        (100.0, "status", "status-task-c-0", failed, "0:2"),
+        (105.0, "status", "status-connector-c", b'{"state": "RUNNING", "worker_id": "w2"}', "0:3"),
+        (112.0, "status", "status-task-c-0", running, "0:4"),
+        (200.0, "status", "status-task-c-0", failed, "0:5"),
+        (205.0, "status", "status-task-c-0", running, "0:6"),
+    ]
+    cluster = Cluster(name="live", mode="topics", bootstrap="b:9092", schemas="none")
+    expected = [("START", 0.0), ("RUNNING", 1.0), ("FAIL", 110.0), ("START", 122.0), ("RUNNING", 122.0)]
+    for times in (
+        [300.0],
+        [2.0, 101.0, 106.0, 111.0, 113.0, 123.0, 201.0, 206.0, 300.0],
+        [103.0, 109.0, 300.0],
+    ):
+        events: list[dict[str, Any]] = []
+        watcher = Watcher(
+            cluster, events.extend, source=Replayed([(9000.0 + at, *rest) for at, *rest in given])
+        )
+        for now in times:
+            watcher.round(9000.0 + now)
+        watcher.close()
+        assert [
+            (e["eventType"], datetime.fromisoformat(e["eventTime"]).timestamp() - 9000.0) for e in events
+        ] == expected
 
 
 def test_the_history_of_a_real_cluster(recorded: Path) -> None:

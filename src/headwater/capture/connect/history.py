@@ -47,9 +47,12 @@ class History:
     def __init__(self, cluster_id: str = "") -> None:
         self._cluster_id = cluster_id
         self._seen: dict[str, _Seen] = {}
+        self._next: dict[tuple[str, str], int] = {}
+        self._whole = True
 
     def take(self, topic: Literal["config", "status"], key: str, value: bytes | None, position: str) -> bool:
         """Take a record; whether it may have changed anything."""
+        self._mind_gaps(topic, position)
         told = _decoded(value)
         return self._config(key, told, position) if topic == "config" else self._status(key, told)
 
@@ -59,7 +62,14 @@ class History:
         for name, seen in self._seen.items():
             if seen.config is not None:
                 found[name] = _connector(name, seen)
-        return Snapshot(found, self._cluster_id, exact=True)
+        return Snapshot(found, self._cluster_id, exact=True, whole=self._whole)
+
+    def _mind_gaps(self, topic: str, position: str) -> None:
+        """A position that is left out was compacted away, or holds the mark of a transaction: nobody can tell which."""
+        partition, _, offset = position.partition(":")
+        at = int(offset) if offset.isdigit() else -1
+        self._whole = self._whole and at == self._next.get((topic, partition), 0)
+        self._next[topic, partition] = at + 1
 
     def _config(self, key: str, told: Mapping[str, Any] | None, position: str) -> bool:
         if key.startswith(_RESTART):

@@ -7,30 +7,30 @@ fails (FAIL); a pause or a worker lost does not end it. What only flickers is wa
 disappearance count when two rounds in a row saw them and `grace` seconds lie between. A cluster that cannot be asked is
 not stepped at all, so nothing is concluded from silence.
 
-Run ids are made from the cluster, the connector, its configuration and how many runs that configuration had: two watchers
-that saw the same tell the same runs.
+Two watchers that saw the same tell the same runs: see `remembered`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Literal
-from uuid import UUID, uuid5
 
 import msgspec
 
-from headwater.capture.connect.snapshots import (
-    Connector,
-    Snapshot,
-    Task,
-    config_digest,
-    public_digest,
+from headwater.capture.connect.remembered import (
+    Doubt,
+    Known,
+    Ran,
+    Series,
+    State,
+    forget,
+    public,
+    run_id,
+    series_key,
 )
+from headwater.capture.connect.snapshots import Connector, Snapshot, Task, config_digest
 
 Kind = Literal["START", "RUNNING", "FAIL", "COMPLETE", "ABORT", "OTHER"]
-_SPACE = UUID("5f3c9d0e-7f7c-5c0b-9d1e-6b2f3a4c5d6e")
-MAX_REMEMBERED = 10_000
-"""Configurations of connectors that are gone whose runs are still counted."""
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -61,65 +61,6 @@ class Moment(msgspec.Struct, frozen=True):
     """Of a task's run: the connector's."""
 
 
-class Doubt(msgspec.Struct, frozen=True):
-    """Something seen that may pass: since when, and in how many rounds."""
-
-    since: float
-    rounds: int = 1
-
-
-class Ran(msgspec.Struct, frozen=True):
-    """A task's run."""
-
-    id: str
-    count: int
-    open: bool = True
-    doubt: Doubt | None = None
-
-
-class Known(msgspec.Struct, frozen=True):
-    """What is remembered of one connector."""
-
-    config: str
-    """The private digest of its configuration."""
-    run: str | None = None
-    told: str = ""
-    """The digest of the datasets last told; empty before the first RUNNING."""
-    mood: str = ""
-    """PAUSED or UNASSIGNED where that was told."""
-    failed: bool = False
-    """Its last run failed, and it has not recovered."""
-    ended: bool = False
-    """It was stopped."""
-    doubt: Doubt | None = None
-    idle: Doubt | None = None
-    absent: Doubt | None = None
-    tasks: dict[int, Ran] = {}
-    opened: str = ""
-    last: str = ""
-    """The run that was open last; where none is, the one that ended."""
-
-
-class State(msgspec.Struct, frozen=True):
-    """What is remembered of one cluster; `encode` and `decode` keep it on disk."""
-
-    cluster: str
-    connectors: dict[str, Known] = {}
-    counts: dict[str, int] = {}
-    """How many runs each configuration of each connector had."""
-    at: float = 0.0
-    """Of an exact history: up to when it was told."""
-
-    def encode(self) -> bytes:
-        """For a file."""
-        return msgspec.json.encode(self)
-
-    @classmethod
-    def decode(cls, raw: bytes) -> State:
-        """From a file; raises msgspec.ValidationError or DecodeError where it is none."""
-        return msgspec.json.decode(raw, type=cls)
-
-
 _USUAL = Policy()
 
 
@@ -148,12 +89,12 @@ def step(
     >>> [moment.kind for moment in step(state, Snapshot({"orders": c}), 10.0)[1]]
     []
     """
-    counts = dict(previous.counts)
+    series = dict(previous.series)
     moments: list[Moment] = []
     kept: dict[str, Known] = {}
     for name in sorted({*previous.connectors, *snapshot.connectors}):
         machine = _Machine(
-            previous.cluster, name, previous.connectors.get(name), counts, now, policy, moments
+            previous.cluster, name, previous.connectors.get(name), series, now, policy, moments
         )
         seen = snapshot.connectors.get(name)
         if seen is None:
@@ -163,16 +104,7 @@ def step(
             known = machine.seen(seen, digest, (ready or {}).get(name, True))
         if known is not None:
             kept[name] = known
-    if len(counts) > MAX_REMEMBERED:
-        alive = {key: n for key, n in counts.items() if key.split("\0")[0] in kept}
-        counts = alive | dict(list(counts.items())[len(counts) - MAX_REMEMBERED :])
-    return State(previous.cluster, kept, counts, previous.at), moments
-
-
-def run_id(cluster: str, connector: str, config: str, count: int, task: int | None = None) -> str:
-    """The same for everyone who saw the same."""
-    parts = (cluster, connector, config, str(count), "" if task is None else str(task))
-    return str(uuid5(_SPACE, "\0".join(parts)))
+    return forget(State(previous.cluster, kept, series, previous.at, previous.epoch)), moments
 
 
 class _Machine:
@@ -183,12 +115,12 @@ class _Machine:
         cluster: str,
         name: str,
         known: Known | None,
-        counts: dict[str, int],
+        series: dict[str, Series],
         now: float,
         policy: Policy,
         moments: list[Moment],
     ) -> None:
-        self.cluster, self.name, self.counts = cluster, name, counts
+        self.cluster, self.name, self.series = cluster, name, series
         self.now, self.policy, self.moments = now, policy, moments
         self.known = known
         self.seed = policy.lifecycle == "seed"
@@ -277,9 +209,11 @@ class _Machine:
             self.known = self._with(idle=None)
 
     def _begin(self, seen: Connector) -> None:
-        public = seen.opened or public_digest(seen.config)
-        run = run_id(self.cluster, self.name, public, self._count(public))
-        self.known = self._with(run=run, last=run, told="", mood="", tasks={}, idle=None)
+        key = series_key(seen)
+        of = self.series.pop(key, None) or Series()  # popped, so that the oldest stand first
+        self.series[key] = Series(of.next + 1, of.root)
+        run = run_id(self.cluster, self.name, public(seen), of.next, root=of.root)
+        self.known = self._with(run=run, last=run, told="", mood="", tasks={}, idle=None, adopted="")
         self._say("START", seen)
 
     def _end(self, kind: Kind, seen: Connector | None, reason: str, error: str = "") -> None:
@@ -328,7 +262,8 @@ class _Machine:
         failed = task.state == "FAILED"
         if ran is None or (not ran.open and not failed):
             count = 0 if ran is None else ran.count + 1
-            ran = Ran(run_id(self.cluster, self.name, parent, count, task.id), count)
+            root = self._current().adopted
+            ran = Ran(run_id(self.cluster, self.name, parent, count, task.id, root), count)
             self._say_task("START", seen, task.id, ran)
             if not failed:
                 self._say_task("RUNNING", seen, task.id, ran)
@@ -366,12 +301,6 @@ class _Machine:
         rounds = 1 if self.policy.grace <= 0 else 2
         return doubt.rounds >= rounds and self.now - doubt.since >= wait
 
-    def _count(self, public: str) -> int:
-        key = f"{self.name}\0{public}"
-        count = self.counts.pop(key, -1) + 1  # popped, so that the oldest stand first
-        self.counts[key] = count
-        return count
-
 
 def _works(seen: Connector) -> bool:
     """Whether it is at work: its own state says so, and so do as many tasks as it has."""
@@ -385,3 +314,11 @@ def open_runs(state: State) -> Iterator[tuple[str, str]]:
     for name, known in state.connectors.items():
         if known.run is not None:
             yield name, known.run
+
+
+def dues(state: State, policy: Policy) -> Iterator[float]:
+    """When what is doubted now will have lasted long enough, if it lasts."""
+    for known in state.connectors.values():
+        doubts = [known.doubt, *(ran.doubt for ran in known.tasks.values())]
+        doubts += [known.idle] if known.mood != "UNASSIGNED" else []
+        yield from (each.since + policy.grace for each in doubts if each is not None)

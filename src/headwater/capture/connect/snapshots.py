@@ -65,7 +65,9 @@ class Snapshot:
     """Of the Kafka cluster behind it."""
     version: str = ""
     exact: bool = False
-    """Whether it was put together from a history without gaps: what is absent was deleted."""
+    """Whether it was put together from a history: what is absent was deleted."""
+    whole: bool = False
+    """Whether that history goes back to the beginning, so that it shows every run there ever was."""
 
 
 def from_rest(
