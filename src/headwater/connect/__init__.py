@@ -56,6 +56,12 @@ class Cluster(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """The Kafka brokers, as other tools name them: Connect never tells them."""
     schema_registry: str = ""
     """A registry's url; where there is none, the one that a connector's converter names."""
+    registry_from_connectors: bool = True
+    """Whether such a registry is asked at all; it is shown what the connector itself shows to it, and nothing of ours."""
+    ask_catalogs: bool = True
+    """Whether REST catalogs of Iceberg are asked where tables lie."""
+    catalogs: dict[str, Auth] = {}
+    """A catalog's uri -> who we are for it; else what the connector itself shows to it."""
     namespace: str = ""
     """Of the jobs; else the setting `namespace`, else kafka-connect:// and the name."""
     naming: Literal["openlineage", "factorhouse", "factorhouse-seed"] = "openlineage"
@@ -83,6 +89,7 @@ class Cluster(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Whether a server's certificate is checked; or a file of authorities to believe."""
     auth: Auth = Auth()
     registry_auth: Auth = Auth()
+    """For `schema_registry`, and no other."""
     resolve: dict[str, str] = {}
     """What placeholders of configuration providers stand for: "${vault:db:url}" = "jdbc:postgresql://db/shop"."""
     config_topic: str = "connect-configs"

@@ -1,11 +1,12 @@
 """connect._asking: a path of a server -> its JSON, or a TransportError that says in one line what is wrong with it.
 
-Whatever a server or a proxy before it answers, it costs no more than `max_bytes` of memory, and no text of it that may hold a
-secret reaches a message.
+Whatever a server or a proxy before it answers, it costs no more than `max_bytes` of memory and a few times `timeout`, and no text
+of it that may hold a secret reaches a message.
 """
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from headwater.connect import Auth
 
+PATIENCE = 3
+"""How many times `timeout` a whole answer may take, each part of which comes in time."""
 _WORDS = {
     401: "it wants to know who asks: set auth",
     403: "it does not let us: its access rules forbid it",
@@ -35,7 +38,7 @@ class Server:
         import httpx
 
         self._urls = [each.strip().rstrip("/") for each in urls.split(",") if each.strip()]
-        self._max = max_bytes
+        self._max, self._patience = max_bytes, timeout * PATIENCE
         headers = {"Accept": "application/json"}
         if auth.token:
             headers["Authorization"] = f"Bearer {auth.token}"
@@ -92,7 +95,7 @@ class Server:
             ) from None
         try:
             return msgspec.json.decode(body)
-        except msgspec.DecodeError:
+        except (ValueError, RecursionError):
             kind = "a web page" if body.lstrip()[:1] == b"<" else "something else"
             raise TransportError(
                 f"{shown} answered {kind} instead of JSON: is a proxy before it?",
@@ -101,9 +104,13 @@ class Server:
             ) from None
 
     def _body(self, shown: str, answer: httpx.Response) -> bytes:
-        parts, size = [], 0
+        parts, size, until = [], 0, monotonic() + self._patience
         for part in answer.iter_bytes():
             size += len(part)
+            if monotonic() > until:
+                raise TransportError(
+                    f"{shown} does not answer: its answer does not end", retryable=True, cause="unreachable"
+                )
             if size > self._max:
                 raise TransportError(
                     f"{shown} answered more than {self._max} bytes: raise max_bytes if it has so many connectors",

@@ -10,8 +10,6 @@ import re
 from pathlib import Path
 from uuid import uuid4
 
-import msgspec
-
 from headwater.capture.connect.remembered import State
 from headwater.errors import StoreError
 
@@ -31,7 +29,7 @@ class Keeper:
             return fresh, ""
         try:
             return self._begun(fresh), ""
-        except (OSError, msgspec.DecodeError) as fault:
+        except (OSError, ValueError) as fault:
             return fresh, f"{self._file}: cannot be read, so runs begin anew: {fault}"
 
     def _begun(self, fresh: State) -> State:

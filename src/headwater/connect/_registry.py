@@ -9,7 +9,8 @@ from urllib.parse import quote
 from headwater.capture.connect.fields import Field
 from headwater.capture.connect.schemas import parse
 from headwater.capture.connect.subjects import Converter, Part, Registered, candidates, compatible, converter
-from headwater.connect import Cluster
+from headwater.capture.connect.templates import resolved
+from headwater.connect import Auth, Cluster
 from headwater.connect._asking import Server
 from headwater.errors import ConfigError, NotFound, TransportError
 
@@ -20,10 +21,11 @@ class Registries:
     """The registries that connectors of one cluster use; what they told is asked again after `refresh` seconds."""
 
     def __init__(
-        self, cluster: Cluster, warn: Callable[[str], None], server: Callable[[str], Server]
+        self, cluster: Cluster, warn: Callable[[str], None], server: Callable[[str, Auth], Server]
     ) -> None:
         self._cluster, self._warn, self._server = cluster, warn, server
         self._servers: dict[str, Server] = {}
+        self._logins: dict[str, Auth] = {}
         self._known: dict[tuple[str, str], tuple[float, Registered | None]] = {}
         self._subjects: dict[str, tuple[float, list[str]]] = {}
         self._silent: dict[str, float] = {}
@@ -37,14 +39,32 @@ class Registries:
         for part in parts:
             if self._cluster.schemas not in (part, "both"):
                 continue
-            how = converter(config, part)
-            url = compatible(self._cluster.schema_registry) or how.url
-            if not how.registered or not url or "${" in url:
+            how = converter(resolved(config, self._cluster.resolve), part)
+            url = self._url(how)
+            if not url:
                 continue
             for topic in topics:
                 if schema := self._topic(url, how, part, topic, now):
                     found[topic, part] = schema
         return found
+
+    def _url(self, how: Converter) -> str:
+        """The registry to ask, if any. What a connector shows to its own registry is shown to no other."""
+        if not how.registered:
+            return ""
+        if self._cluster.schema_registry:
+            return compatible(self._cluster.schema_registry)
+        if not self._cluster.registry_from_connectors or not how.url.startswith(("http://", "https://")):
+            return ""
+        if "${" in how.url:
+            return ""
+        if how.login and "${" not in how.login:
+            user, _, password = how.login.partition(":")
+            login = Auth(username=user, password=password)
+            if self._logins.get(how.url) != login and how.url in self._servers:
+                self._servers.pop(how.url).close()
+            self._logins[how.url] = login
+        return how.url
 
     def close(self) -> None:
         """Give back the connections."""
@@ -117,7 +137,10 @@ class Registries:
         if now < self._silent.get(url, float("-inf")):
             return None
         if url not in self._servers:
-            self._servers[url] = self._server(url)
+            ours = url == compatible(self._cluster.schema_registry)
+            self._servers[url] = self._server(
+                url, self._cluster.registry_auth if ours else self._logins.get(url, Auth())
+            )
         try:
             return self._servers[url].get(path)
         except TransportError as fault:

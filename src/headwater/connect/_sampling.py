@@ -105,7 +105,7 @@ def registered(topic: str, part: Part, raw: bytes) -> Registered:
     """
     try:
         found = msgspec.json.decode(raw)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         raise ConfigError("its records are no JSON") from None
     schema = found.get("schema") if isinstance(found, dict) else None
     text = msgspec.json.encode(schema)

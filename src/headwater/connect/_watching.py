@@ -24,6 +24,7 @@ from headwater.capture.connect.remembered import State, recollect, set_apart, st
 from headwater.capture.connect.snapshots import Connector, Snapshot, config_digest
 from headwater.connect import Auth, Cluster, Watching
 from headwater.connect._asking import Server
+from headwater.connect._catalogs import Catalogs
 from headwater.connect._keeping import Keeper
 from headwater.connect._recalling import Recall
 from headwater.connect._registry import Registries
@@ -76,9 +77,8 @@ class Watcher:
         self._warned: set[str] = set()
         self._silent = ""
         self._source = source or RestSource(cluster, _server(cluster, cluster.url, cluster.auth), self.warn)
-        self._registries = Registries(
-            cluster, self.warn, lambda url: _server(cluster, url, cluster.registry_auth)
-        )
+        self._registries = Registries(cluster, self.warn, lambda url, auth: _server(cluster, url, auth))
+        self._catalogs = Catalogs(cluster, self.warn, lambda url, auth: _server(cluster, url, auth))
         self._sampler = Sampler(cluster, self.warn)
         self._site = Site(
             cluster.name,
@@ -214,6 +214,7 @@ class Watcher:
         """Give back the connections."""
         self._source.close()
         self._registries.close()
+        self._catalogs.close()
         self._sampler.close()
         if self._recall is not None:
             self._recall.close()
@@ -234,17 +235,22 @@ class Watcher:
         draft = known[1]
         schemas = self._registries.schemas(connector.config, draft.topics, now)
         schemas |= self._sampler.schemas(connector.config, draft.topics, now)
-        if not schemas:
+        locations = self._catalogs.locations(connector.config, draft.tables, now)
+        if not schemas and not locations:
             self._lineages[connector.name] = known
             return draft
         whole = (
             key,
             self._site.cluster_id,
             [(at, each.version, each.id) for at, each in sorted(schemas.items())],
+            locations,
         )
         made = self._lineages.get(connector.name)
         if made is None or made[0] != whole:
-            made = self._lineages[connector.name] = (whole, lineage(connector, self._site, schemas))
+            made = self._lineages[connector.name] = (
+                whole,
+                lineage(connector, self._site, schemas, locations),
+            )
         return made[1]
 
 

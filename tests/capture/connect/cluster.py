@@ -1,11 +1,11 @@
-"""A Connect cluster and a schema registry that answer over real HTTP what a test tells them to."""
+"""A Connect cluster, a schema registry and an Iceberg catalog that answer over real HTTP what a test tells them to."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -21,6 +21,8 @@ class Fake:
         self.subjects: dict[str, list[dict[str, Any]]] = {}
         self.instead: tuple[int, str, bytes] | None = None
         self.registry_instead: tuple[int, str, bytes] | None = None
+        self.tables: dict[str, str] = {}
+        self.catalog_instead: tuple[int, str, bytes] | None = None
         self.asked: list[str] = []
         self.headers: list[dict[str, str]] = []
 
@@ -57,6 +59,8 @@ class Fake:
         steps = [unquote(each) for each in parts.path.strip("/").split("/")]
         if steps[0] == "subjects":
             return self.registry_instead or self._subject(steps[1:])
+        if steps[0] == "v1":
+            return self.catalog_instead or self._catalog(steps[1:])
         if self.instead:
             return self.instead
         if steps == [""]:
@@ -65,6 +69,21 @@ class Fake:
             wanted = [each.partition("=")[2] for each in parts.query.split("&")]
             return _json({n: {half: each[half] for half in wanted} for n, each in self.connectors.items()})
         return _json({steps[1]: {"topics": self.topics.get(steps[1], [])}})
+
+    def _catalog(self, steps: list[str]) -> tuple[int, str, bytes]:
+        """As the REST specification of Iceberg has it, with a prefix."""
+        if steps == ["config"]:
+            return _json({"defaults": {}, "overrides": {"prefix": "main"}})
+        location = (
+            self.tables.get(f"{steps[2].replace(chr(31), '.')}.{steps[4]}") if steps[0] == "main" else None
+        )
+        if location is None:
+            return (
+                404,
+                "application/json",
+                b'{"error": {"message": "no such table", "type": "NoSuchTableException", "code": 404}}',
+            )
+        return _json({"metadata-location": f"{location}/metadata/1.json", "metadata": {"location": location}})
 
     def _subject(self, steps: list[str]) -> tuple[int, str, bytes]:
         if not steps:
@@ -94,7 +113,8 @@ def serving() -> Iterator[Fake]:
             if code in (301, 302):
                 self.send_header("Location", "http://elsewhere.invalid/")
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(ConnectionError):  # whoever asked has read enough
+                self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
             pass

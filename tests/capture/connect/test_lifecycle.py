@@ -75,6 +75,10 @@ SLOWER = connector(config={"topics": "t", "flush.size": "1"})
     ("rounds", "expected"),
     [
         ([UP, UP, UP], ["START", "RUNNING"]),
+        ([connector(tasks=""), UP], ["START", "RUNNING"]),
+        ([connector(tasks="")] * 3, ["START", "RUNNING"]),  # some have no task at all
+        ([connector(tasks=""), connector(tasks="F"), connector(tasks="F")], ["START", "FAIL"]),
+        ([connector(tasks="RU"), connector(tasks="RF"), connector(tasks="RF")], ["START", "FAIL"]),
         ([connector("UNASSIGNED", ""), UP], ["START", "RUNNING"]),
         ([UP, connector("PAUSED", "P"), connector("PAUSED", "P"), UP], ["START", "RUNNING", "OTHER", "RUNNING"]),
         ([UP, connector("STOPPED", "R"), connector("STOPPED", "")], ["START", "RUNNING", "ABORT"]),

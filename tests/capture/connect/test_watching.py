@@ -585,7 +585,17 @@ def test_the_same_configuration_written_again_is_no_other() -> None:
 def test_records_that_are_nothing_change_nothing() -> None:
     history = History()
     for key in ("session-key", "connector-", "task-c-0", "status-task-", "status-topic-x", "commit-c", ""):
-        for value in (None, b"", b"[]", b"{", b'{"properties": 3}', b'{"topic": 7}', b'{"tasks": "x"}'):
+        for value in (
+            None,
+            b"",
+            b"[]",
+            b"{",
+            b'{"properties": 3}',
+            b'{"topic": 7}',
+            b'{"tasks": "x"}',
+            b"\xff",
+            b"[" * 100_000,
+        ):
             history.take("config", key, value, "0:0")
             history.take("status", key, value, "0:0")
     assert history.snapshot().connectors == {}

@@ -14,6 +14,8 @@ import msgspec
 
 from headwater.capture.connect.snapshots import STATES, Connector, Snapshot, Task, trace
 
+MAX_TASKS = 10_000
+"""Of one connector: a number beyond is no number of tasks."""
 _CONNECTOR, _TASKS, _TARGET, _RESTART = "connector-", "commit-", "target-state-", "restart-connector-"
 _STATUS, _TASK_STATUS, _TOPIC_STATUS = "status-connector-", "status-task-", "status-topic-"
 
@@ -145,7 +147,7 @@ def _connector(name: str, seen: _Seen) -> Connector:
         seen.worker,
         seen.trace,
         seen.version,
-        tuple(seen.statuses[at] for at in sorted(seen.statuses) if at < seen.tasks),
+        tuple(seen.statuses.get(at) or Task(at, "UNASSIGNED") for at in range(min(seen.tasks, MAX_TASKS))),
         frozenset(seen.topics),
         seen.opened,
     )
@@ -168,6 +170,6 @@ def _decoded(value: bytes | None) -> Mapping[str, Any] | None:
         return None
     try:
         found = msgspec.json.decode(value)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

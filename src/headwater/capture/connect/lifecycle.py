@@ -194,6 +194,8 @@ class _Machine:
             if known.mood != "PAUSED":
                 self._say("OTHER", seen, reason="paused")
             self.known = self._with(mood="PAUSED", idle=None)
+        elif not known.told and not seen.tasks and not self._settled(idle := self._doubt(known.idle)):
+            self.known = self._with(idle=idle)  # its tasks come a moment after it, and may fail as they start
         elif not _works(seen):
             idle = self._doubt(known.idle)
             if self._settled(idle) and known.mood != "UNASSIGNED":
@@ -254,7 +256,11 @@ class _Machine:
                 self._say_task("COMPLETE", seen, at, ran)
                 runs[at] = msgspec.structs.replace(ran, open=False, doubt=None)
         for task in seen.tasks:
-            runs[task.id] = self._task(seen, task, runs.get(task.id))
+            before = runs.get(task.id)
+            if task.state != "UNASSIGNED" or (
+                before is not None and before.open
+            ):  # else nobody has begun it yet
+                runs[task.id] = self._task(seen, task, before)
         self.known = self._with(tasks=runs)
 
     def _task(self, seen: Connector, task: Task, ran: Ran | None) -> Ran:

@@ -59,6 +59,8 @@ class Lineage:
     """The topics on the Kafka side, whose schemas are of interest."""
     ready: bool = True
     """Whether every schema that it needs was there."""
+    tables: tuple[str, ...] = ()
+    """Tables of a catalog, which knows better than we where they lie."""
 
     @property
     def digest(self) -> str:
@@ -74,8 +76,13 @@ def _plain(told: Told | None) -> object:
     return (told.dataset, told.kind, told.fields, versions, told.sources, told.columns, told.filters)
 
 
-def lineage(connector: Connector, site: Site, schemas: Schemas | None = None) -> Lineage:
-    """What a connector reads and writes, by its settings, the topics it was seen to use and their schemas.
+def lineage(
+    connector: Connector,
+    site: Site,
+    schemas: Schemas | None = None,
+    locations: Mapping[str, str] | None = None,
+) -> Lineage:
+    """What a connector reads and writes, by its settings, the topics it was seen to use, their schemas, and where tables lie.
 
     >>> s3 = {"connector.class": "io.confluent.connect.s3.S3SinkConnector", "topics": "orders", "s3.bucket.name": "lake"}
     >>> found = lineage(Connector("c", "sink", s3), Site("prod", "b:9092"))
@@ -96,7 +103,7 @@ def lineage(connector: Connector, site: Site, schemas: Schemas | None = None) ->
         why.append(
             "the brokers are not told by Connect: set `bootstrap`, so that topics meet those of other tools"
         )
-    work = _Work(Ask(connector, config, entry, site), schemas or {}, why)
+    work = _Work(Ask(connector, config, entry, site, locations or {}), schemas or {}, why)
     return work.source() if entry.direction == "source" else work.sink()
 
 
@@ -120,6 +127,7 @@ class _Work:
     def __init__(self, ask: Ask, schemas: Schemas, why: list[str]) -> None:
         self.ask, self.schemas, self.why = ask, schemas, why
         self.outputs: dict[Identity, _Output] = {}
+        self.tables: dict[str, None] = {}
 
     # --- sinks
 
@@ -134,7 +142,8 @@ class _Work:
                 self._written(topic, dataset, record)
         self._dead_letters(told)
         outputs = tuple(self._told(each) for each in self.outputs.values())
-        return Lineage(tuple(told), outputs, self._reasons(), tuple(topics), self._ready(topics))
+        ready, tables = self._ready(topics), tuple(self.tables)
+        return Lineage(tuple(told), outputs, self._reasons(), tuple(topics), ready, tables)
 
     def _consumed(self) -> list[str]:
         config, seen = self.ask.config, self.ask.observed
@@ -171,6 +180,8 @@ class _Work:
             self.why.append(str(fault))
             return
         for target in found:
+            if target.table:
+                self.tables[target.table] = None
             output = self._output(target.dataset, target.kind)
             output.sources[dataset.identity] = None
             output.filters |= set(record.filters)

@@ -44,6 +44,8 @@ class Ask:
     config: Mapping[str, str]
     entry: Entry
     site: Site
+    locations: Mapping[str, str] = field(default_factory=dict)
+    """table -> where its catalog says that it lies"""
 
     @property
     def observed(self) -> frozenset[str]:
@@ -67,6 +69,8 @@ class Target:
     dataset: Dataset
     columns: Node | None = None
     kind: str = "TABLE"
+    table: str = ""
+    """Its name in a catalog that may know better where it lies."""
 
 
 def topic(site: Site, name: str, config: Mapping[str, str], direction: str) -> Dataset:

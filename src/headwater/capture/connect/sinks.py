@@ -137,7 +137,7 @@ def _iceberg(ask: Ask, original: str, record: Record) -> list[Target]:
     if dynamic:
         if text is None:
             raise ConfigError(f"the field {field or 'that routes'} names the table: only the data tell it")
-        return [Target(_iceberg_table(config, text.lower()), columns)]
+        return [_iceberg_target(ask, text.lower(), columns)]
     if not tables:
         raise ConfigError("iceberg.tables is not set")
     found = []
@@ -147,7 +147,7 @@ def _iceberg(ask: Ask, original: str, record: Record) -> list[Target]:
             continue
         if field and not pattern:
             continue  # without an expression nothing is routed to it
-        found.append(Target(_iceberg_table(config, table), columns))
+        found.append(_iceberg_target(ask, table, columns))
     return found
 
 
@@ -161,10 +161,20 @@ def _constant(record: Record, path: str) -> str | None:
 _IMPLEMENTATIONS = {"GlueCatalog": "glue", "JdbcCatalog": "jdbc", "NessieCatalog": "nessie", "RESTCatalog": "rest", "HiveCatalog": "hive", "HadoopCatalog": "hadoop", "S3TablesCatalog": "s3tables", "SnowflakeCatalog": "snowflake", "BigQueryMetastoreCatalog": "bigquery"}  # fmt: skip
 
 
-def _iceberg_table(config: Mapping[str, str], table: str) -> Dataset:
+def catalog_kind(config: Mapping[str, str]) -> str:
+    """The kind of catalog that an Iceberg sink writes by."""
+    implementation = config.get("iceberg.catalog.catalog-impl", "").rpartition(".")[2]
+    return config.get("iceberg.catalog.type", "").lower() or _IMPLEMENTATIONS.get(implementation, "hive")
+
+
+def _iceberg_target(ask: Ask, table: str, columns: Node | None) -> Target:
+    return Target(_iceberg_table(ask.config, table, ask.locations.get(table)), columns, table=table)
+
+
+def _iceberg_table(config: Mapping[str, str], table: str, location: str | None) -> Dataset:
+    """Where the catalog says that it lies, if it was asked, or where it would put it."""
     below = "iceberg.catalog."
-    implementation = config.get(f"{below}catalog-impl", "").rpartition(".")[2]
-    kind = config.get(f"{below}type", "").lower() or _IMPLEMENTATIONS.get(implementation, "hive")
+    kind = catalog_kind(config)
     uri, warehouse = config.get(f"{below}uri") or None, config.get(f"{below}warehouse") or None
     for name, text in (("uri", uri), ("warehouse", warehouse), ("type", kind)):
         refuse_placeholder(f"{below}{name}", text or "")
@@ -173,6 +183,7 @@ def _iceberg_table(config: Mapping[str, str], table: str) -> Dataset:
     return from_catalog(
         kind,
         table,
+        location=location,
         uri=uri,
         warehouse=warehouse,
         catalog=config.get("iceberg.catalog") or "iceberg",
@@ -247,7 +258,7 @@ def _kusto(ask: Ask, original: str, record: Record) -> list[Target]:
     text = ask.config.get("kusto.tables.topics.mapping", "")
     try:
         rows = msgspec.json.decode(text.replace("'", '"'), type=list[dict[str, str]])
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (ValueError, RecursionError):
         raise ConfigError("kusto.tables.topics.mapping is not understood") from None
     host = fill("{kusto.query.url,kusto.ingestion.url:host}", ask.config).removeprefix("ingest-")
     return [

@@ -1,7 +1,8 @@
 """capture.connect.snapshots: what Connect's REST API answers -> one Snapshot of a cluster, whatever was malformed left out.
 
 Connect tells a connector in two halves. `info` holds its configuration and which tasks it should have; `status` holds what
-each task was last known to do. A task that only `status` knows is a leftover of an earlier configuration, so it is left out.
+each task was last known to do. A task that only `status` knows is a leftover of an earlier configuration, so it is left out;
+one that only `info` knows has not been started yet.
 """
 
 from __future__ import annotations
@@ -106,11 +107,14 @@ def _connector(
         for each in _list(info.get("tasks"))
         if isinstance(each, Mapping) and isinstance(each.get("task"), int)
     }
-    tasks = [
-        Task(each["id"], _state(each.get("state")), _text(each.get("worker_id")), trace(each.get("trace")))
+    tasks = {at: Task(at, "UNASSIGNED") for at in wanted}
+    tasks |= {
+        each["id"]: Task(
+            each["id"], _state(each.get("state")), _text(each.get("worker_id")), trace(each.get("trace"))
+        )
         for each in _list(status.get("tasks"))
         if isinstance(each, Mapping) and isinstance(each.get("id"), int) and each["id"] in wanted
-    ]
+    }
     kind = info.get("type")
     return Connector(
         name=name,
@@ -120,7 +124,7 @@ def _connector(
         worker=_text(own.get("worker_id")),
         trace=trace(own.get("trace")),
         version=_text(own.get("version")),
-        tasks=tuple(sorted(tasks, key=lambda task: task.id)),
+        tasks=tuple(tasks[at] for at in sorted(tasks)),
         topics=topics,
     )
 

@@ -216,7 +216,7 @@ def _mongodb(ask: Ask) -> list[Flow]:
 def _mapped(config: Mapping[str, str], base: str, collection: str) -> str:
     try:
         table = msgspec.json.decode(config.get("topic.namespace.map") or "{}", type=dict[str, str])
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (ValueError, RecursionError):
         raise ConfigError("topic.namespace.map is not understood") from None
     return table.get(f"{base}.{collection}") or table.get("*", "")
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from headwater.capture.connect.fields import Field
+from headwater.capture.connect.fields import Field as Schema
 
 Part = Literal["key", "value"]
 
@@ -31,6 +31,8 @@ class Converter:
     strategy: str = "topic"
     """topic, record, topic-record, or plain: the topic alone."""
     kind: str = ""
+    login: str = field(default="", repr=False)
+    """`user:password` for that registry, and for no other server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Registered:
     version: int
     id: int
     format: str
-    field: Field
+    field: Schema
 
 
 def converter(config: Mapping[str, str], part: Part) -> Converter:
@@ -56,7 +58,10 @@ def converter(config: Mapping[str, str], part: Part) -> Converter:
         return Converter(False, kind=kind)
     url = config.get(f"{below}schema.registry.url") or config.get(f"{below}apicurio.registry.url") or ""
     url = url.split(",")[0].strip()
-    return Converter(True, compatible(url), _strategy(config, below, part), kind)
+    login = config.get(f"{below}basic.auth.user.info") or config.get(
+        f"{below}schema.registry.basic.auth.user.info"
+    )
+    return Converter(True, compatible(url), _strategy(config, below, part), kind, login or "")
 
 
 def compatible(url: str) -> str:

@@ -34,7 +34,7 @@ def parse(text: str, references: Mapping[str, str]) -> Field:
 def _decoded(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return text.strip().strip('"')  # a lone name: `string`
 
 

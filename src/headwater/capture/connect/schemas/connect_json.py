@@ -19,7 +19,7 @@ def parse(text: str, references: Mapping[str, str]) -> Field:
     """
     try:
         found = msgspec.json.decode(text)
-    except msgspec.DecodeError as fault:
+    except (ValueError, RecursionError) as fault:
         raise ConfigError(f"no schema of Connect: {fault}") from None
     if isinstance(found, dict) and found.keys() >= {"schema", "payload"}:
         found = found["schema"]

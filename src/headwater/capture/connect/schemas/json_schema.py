@@ -26,7 +26,7 @@ def parse(text: str, references: Mapping[str, str]) -> Field:
 def _decoded(text: str) -> Any:
     try:
         found = msgspec.json.decode(text)
-    except msgspec.DecodeError as fault:
+    except (ValueError, RecursionError) as fault:
         raise ConfigError(f"no JSON Schema: {fault}") from None
     if not isinstance(found, (dict, bool)):
         raise ConfigError("no JSON Schema: neither an object nor true or false")
