@@ -98,6 +98,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "subjects places",
         "sources sinks",
         "lineage",
+        "seed",
         "events",
     ),
     "transport.spool": (

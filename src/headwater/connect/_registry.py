@@ -8,7 +8,15 @@ from urllib.parse import quote
 
 from headwater.capture.connect.fields import Field
 from headwater.capture.connect.schemas import parse
-from headwater.capture.connect.subjects import Converter, Part, Registered, candidates, compatible, converter
+from headwater.capture.connect.subjects import (
+    Converter,
+    Part,
+    Registered,
+    candidates,
+    compatible,
+    converter,
+    wanted,
+)
 from headwater.capture.connect.templates import resolved
 from headwater.connect import Auth, Cluster
 from headwater.connect._asking import Server
@@ -37,7 +45,7 @@ class Registries:
         found: dict[tuple[str, Part], Registered] = {}
         parts: tuple[Part, ...] = ("value", "key")
         for part in parts:
-            if self._cluster.schemas not in (part, "both"):
+            if not wanted(self._cluster.schemas, self._cluster.naming, config, part):
                 continue
             how = converter(resolved(config, self._cluster.resolve), part)
             url = self._url(how)

@@ -6,6 +6,7 @@ that it makes no versions of them, unless that is asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -16,6 +17,7 @@ from headwater.capture.connect.lifecycle import Moment
 from headwater.capture.connect.lineage import Lineage, Told
 from headwater.capture.connect.places import Naming
 from headwater.capture.connect.records import Origin
+from headwater.capture.connect.seed import in_words, name_in_words, retold
 from headwater.capture.connect.snapshots import Connector, public_digest
 from headwater.event import PRODUCER as HOUSE
 from headwater.event import SPEC, TERMINAL
@@ -43,6 +45,7 @@ class Teller:
         """The event of a moment; `lineage` is what is known of its connector then."""
         bare = moment.task is not None or (moment.kind in TERMINAL and not self.terminal_datasets)
         found = lineage if lineage is not None and not bare else Lineage()
+        found = found if self.naming == "openlineage" else retold(found)
         return {
             "eventType": moment.kind,
             "eventTime": datetime.fromtimestamp(now, timezone.utc).isoformat(timespec="milliseconds"),
@@ -51,7 +54,7 @@ class Teller:
             "run": {"runId": moment.run, "facets": self._run(moment, lineage)},
             "job": {
                 "namespace": self.namespace,
-                "name": job_name(moment),
+                "name": self._job(moment),
                 "facets": {"jobType": self._job_type(moment)},
             },
             "inputs": [self._dataset(each) for each in found.inputs],
@@ -81,7 +84,7 @@ class Teller:
             told["parent"] = facet(
                 "parent",
                 run={"runId": moment.parent},
-                job={"namespace": self.namespace, "name": moment.connector},
+                job={"namespace": self.namespace, "name": self._called(moment)},
             )
         return told
 
@@ -108,6 +111,14 @@ class Teller:
             told["unresolved"] = [scrub(each) for each in lineage.why[:MAX_REASONS]]
         return {key: value for key, value in told.items() if value not in ("", [])}
 
+    def _called(self, moment: Moment) -> str:
+        """The connector's own name, or what the transform of the Factor House labs was told to call it."""
+        return moment.job if moment.job and self.naming != "openlineage" else moment.connector
+
+    def _job(self, moment: Moment) -> str:
+        name = self._called(moment)
+        return name if moment.task is None else f"{name}.{moment.task}"
+
     def _job_type(self, moment: Moment) -> dict[str, Any]:
         kind = moment.seen.type if moment.seen is not None else "unknown"
         word = "CONNECTOR" if kind == "unknown" else f"{kind.upper()}_CONNECTOR"
@@ -130,7 +141,7 @@ class Teller:
             "dataSource": facet("dataSource", name=self._source_name(told), uri=namespace),
         }
         if told.fields:
-            facets["schema"] = facet("schema", fields=told_fields(told.fields))
+            facets["schema"] = facet("schema", fields=told_fields(in_words(told.fields, self.naming)))
         if told.dataset.symlinks and self.naming == "openlineage":
             facets["symlinks"] = facet(
                 "symlinks",
@@ -150,7 +161,7 @@ class Teller:
                 ],
             )
         if told.columns or told.filters:
-            facets["columnLineage"] = column_lineage(told)
+            facets["columnLineage"] = column_lineage(told, lambda path: name_in_words(path, self.naming))
         if told.sources:
             inputs = [{"type": "DATASET", "namespace": s.namespace, "name": s.name} for s in told.sources]
             facets["lineage"] = facet("lineage", inputs=inputs)
@@ -163,21 +174,17 @@ class Teller:
         return "kafka" if told.kind == "TOPIC" else namespace.partition("://")[0]
 
 
-def job_name(moment: Moment) -> str:
-    """The connector's own name, and the task's number behind it."""
-    return moment.connector if moment.task is None else f"{moment.connector}.{moment.task}"
-
-
-def column_lineage(told: Told) -> dict[str, Any]:
-    """The columnLineage facet: identity, or what a transform did; a masked column says so."""
+def column_lineage(told: Told, words: Callable[[str], str] = str) -> dict[str, Any]:
+    """The columnLineage facet: identity, or what a transform did; a masked column says so. `words` tells a column's name."""
     fields = {
-        name: {"inputFields": [_input(origin, name) for origin in origins]} for name, origins in told.columns
+        words(name): {"inputFields": [_input(origin, name, words) for origin in origins]}
+        for name, origins in told.columns
     }
     more: dict[str, Any] = {}
     if told.filters:
         more["dataset"] = [
             {
-                **_named(each),
+                **_named(each, words),
                 "transformations": [_way("INDIRECT", "FILTER", "decides which records pass", False)],
             }
             for each in told.filters
@@ -185,20 +192,20 @@ def column_lineage(told: Told) -> dict[str, Any]:
     return facet("columnLineage", fields=fields, **more)
 
 
-def _input(origin: Origin, column: str) -> dict[str, Any]:
+def _input(origin: Origin, column: str, words: Callable[[str], str]) -> dict[str, Any]:
     ways = list(origin.ways)
     if origin.path[-1] != column.rpartition(".")[2] and not any(way.startswith("NEST") for way in ways):
         ways.insert(0, "RENAME")
     same = not [way for way in ways if way != "RENAME"]
     way = _way("DIRECT", "IDENTITY" if same else "TRANSFORMATION", ", ".join(ways), "MASK" in ways)
-    return {**_named(origin), "transformations": [way]}
+    return {**_named(origin, words), "transformations": [way]}
 
 
-def _named(origin: Origin) -> dict[str, Any]:
+def _named(origin: Origin, words: Callable[[str], str]) -> dict[str, Any]:
     return {
         "namespace": origin.dataset.namespace,
         "name": origin.dataset.name,
-        "field": ".".join(origin.path),
+        "field": words(".".join(origin.path)),
     }
 
 

@@ -25,6 +25,10 @@ class Field:
     doc: str = ""
     record: str = ""
     """Of a record: its full name."""
+    plain: str = ""
+    """Of Avro: its type's own word, without what is meant by it: `long`, not `timestamp-millis`."""
+    nullable: bool = False
+    """Of Avro: whether it stands in a union with null."""
 
 
 class Budget:

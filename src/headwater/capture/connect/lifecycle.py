@@ -28,7 +28,7 @@ from headwater.capture.connect.remembered import (
     run_id,
     series_key,
 )
-from headwater.capture.connect.snapshots import Connector, Snapshot, Task, config_digest
+from headwater.capture.connect.snapshots import Connector, Snapshot, Task, config_digest, seed_settings
 
 Kind = Literal["START", "RUNNING", "FAIL", "COMPLETE", "ABORT", "OTHER"]
 
@@ -59,6 +59,8 @@ class Moment(msgspec.Struct, frozen=True):
     """Which task's run it is; None: the connector's own."""
     parent: str = ""
     """Of a task's run: the connector's."""
+    job: str = ""
+    """Of a connector that carries the transform of the Factor House labs: what that calls it."""
 
 
 _USUAL = Policy()
@@ -145,7 +147,7 @@ class _Machine:
         elif known.config != config or known.opened != seen.opened:
             self._end("COMPLETE", seen, "reconfigured" if known.config != config else "restarted")
             known = self.known = Known(config, opened=seen.opened)
-        self.known = known = self._with(absent=None)
+        self.known = known = self._with(absent=None, job=seed_settings(seen.config).get("connector.name", ""))
         if seen.state == "STOPPED":
             self._end("ABORT", seen, "stopped")
             return self._with(ended=True, failed=False, doubt=None, idle=None, mood="")
@@ -286,10 +288,14 @@ class _Machine:
     # --- how things are said and remembered
 
     def _say(self, kind: Kind, seen: Connector | None, *, reason: str = "", error: str = "") -> None:
-        self.moments.append(Moment(kind, self.name, self._current().run or "", seen, error, reason))
+        known = self._current()
+        self.moments.append(Moment(kind, self.name, known.run or "", seen, error, reason, job=known.job))
 
     def _say_task(self, kind: Kind, seen: Connector | None, task: int, ran: Ran, error: str = "") -> None:
-        self.moments.append(Moment(kind, self.name, ran.id, seen, error, "", task, self._current().run or ""))
+        known = self._current()
+        self.moments.append(
+            Moment(kind, self.name, ran.id, seen, error, "", task, known.run or "", known.job)
+        )
 
     def _current(self) -> Known:
         assert self.known is not None

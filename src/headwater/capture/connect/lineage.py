@@ -18,11 +18,11 @@ from headwater.capture.connect.catalogue import Entry
 from headwater.capture.connect.chain import follow
 from headwater.capture.connect.fields import Field, fields_of, node
 from headwater.capture.connect.java import java_regex
-from headwater.capture.connect.places import Ask, Site, Target, seed_settings
+from headwater.capture.connect.places import Ask, Site, Target
 from headwater.capture.connect.places import topic as name_topic
 from headwater.capture.connect.records import Node, Origin, Record, open_struct
-from headwater.capture.connect.snapshots import Connector
-from headwater.capture.connect.subjects import Part, Registered, converter
+from headwater.capture.connect.snapshots import Connector, seed_settings
+from headwater.capture.connect.subjects import Part, Registered, converter, wanted
 from headwater.capture.connect.templates import listed, refuse_placeholder, resolved
 from headwater.errors import ConfigError
 from headwater.naming import Dataset, Identity
@@ -154,6 +154,8 @@ class _Work:
             except ConfigError as fault:
                 self.why.append(f"topics.regex: {fault}")
                 found = sorted(seen)
+            if not found:
+                found = listed(seed_settings(config).get("topics", ""))
             if not found:
                 self.why.append("topics.regex: no topic was seen to be read yet")
             return found
@@ -303,7 +305,7 @@ class _Work:
         )
 
     def _wants(self, part: Part) -> bool:
-        return self.ask.site.schemas in (part, "both")
+        return wanted(self.ask.site.schemas, self.ask.site.naming, self.ask.config, part)
 
     def _schema(self, topic: str, part: Part) -> Field | None:
         found = self.schemas.get((topic, part))

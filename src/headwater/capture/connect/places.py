@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headwater.capture.connect.catalogue import Catalogue, Entry, built_in
-from headwater.capture.connect.chain import steps
 from headwater.capture.connect.records import Node, Record
 from headwater.capture.connect.snapshots import Connector
 from headwater.capture.connect.templates import FUNCTIONS, fill, listed, mapping, refuse_placeholder
@@ -19,7 +18,6 @@ from headwater.errors import ConfigError
 from headwater.naming import Dataset, database, from_endpoint, from_jdbc, from_path, from_topic
 
 Naming = Literal["openlineage", "factorhouse", "factorhouse-seed"]
-SEED_TRANSFORM = "io.factorhouse.smt.OpenLineageLifecycleSmt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +143,3 @@ def _matches(pattern: str, text: str) -> bool:
         return java_regex(pattern).matches(text)
     except ConfigError:
         return False
-
-
-def seed_settings(config: Mapping[str, str]) -> dict[str, str]:
-    """What the seed's own transform was told, where a connector still carries it."""
-    for step in steps(config):
-        if step.kind == SEED_TRANSFORM:
-            return dict(step.settings)
-    return {}

@@ -60,6 +60,8 @@ class Known(msgspec.Struct, frozen=True):
     opened: str = ""
     last: str = ""
     """The run that was open last; where none is, the one that ended."""
+    job: str = ""
+    """What the transform of the Factor House labs was told to call it."""
     adopted: str = ""
     """Of a run that another watcher began: what keeps the runs of its tasks apart from those which that one told."""
 

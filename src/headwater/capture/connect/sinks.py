@@ -10,8 +10,9 @@ import msgspec
 
 from headwater.capture.connect.java import java_regex
 from headwater.capture.connect.kcql import statements
-from headwater.capture.connect.places import Ask, Target, named, seed_settings, table_of
+from headwater.capture.connect.places import Ask, Target, named, table_of
 from headwater.capture.connect.records import Node, Record
+from headwater.capture.connect.snapshots import seed_settings
 from headwater.capture.connect.templates import fill, listed, mapping, refuse_placeholder
 from headwater.errors import ConfigError
 from headwater.naming import CATALOGS, Dataset, database, from_catalog, from_jdbc

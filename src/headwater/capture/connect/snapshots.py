@@ -19,6 +19,7 @@ from headwater.naming import scrub, scrub_mapping
 Type = Literal["source", "sink", "unknown"]
 
 STATES = frozenset({"UNASSIGNED", "RUNNING", "PAUSED", "FAILED", "RESTARTING", "STOPPED"})
+SEED_TRANSFORM = "io.factorhouse.smt.OpenLineageLifecycleSmt"
 MAX_TRACE = 20_000
 """Characters of a stack trace that are kept: the causes stand at both ends."""
 
@@ -138,6 +139,19 @@ def trace(value: Any) -> str:
     text = scrub(_text(value))
     half = MAX_TRACE // 2
     return text if len(text) <= MAX_TRACE else f"{text[:half]}\n…\n{text[-half:]}"
+
+
+def seed_settings(config: Mapping[str, str]) -> dict[str, str]:
+    """What the transform of the Factor House labs was told, where a connector carries it.
+
+    >>> seed_settings({"transforms.o.type": SEED_TRANSFORM, "transforms.o.topics": "t"})["topics"]
+    't'
+    """
+    for key, kind in config.items():
+        if kind == SEED_TRANSFORM and key.startswith("transforms.") and key.endswith(".type"):
+            prefix = key[: -len("type")]
+            return {each[len(prefix) :]: text for each, text in config.items() if each.startswith(prefix)}
+    return {}
 
 
 def config_digest(config: Mapping[str, str]) -> str:

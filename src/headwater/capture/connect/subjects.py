@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headwater.capture.connect.fields import Field as Schema
+from headwater.capture.connect.snapshots import seed_settings
 
 Part = Literal["key", "value"]
 
@@ -56,12 +57,27 @@ def converter(config: Mapping[str, str], part: Part) -> Converter:
     below = f"{part}.converter."
     if kind and _WITHOUT.search(kind):
         return Converter(False, kind=kind)
-    url = config.get(f"{below}schema.registry.url") or config.get(f"{below}apicurio.registry.url") or ""
-    url = url.split(",")[0].strip()
-    login = config.get(f"{below}basic.auth.user.info") or config.get(
-        f"{below}schema.registry.basic.auth.user.info"
-    )
-    return Converter(True, compatible(url), _strategy(config, below, part), kind, login or "")
+    for settings in (config, seed_settings(config)):  # that transform had to be told the registry once more
+        url = (
+            settings.get(f"{below}schema.registry.url") or settings.get(f"{below}apicurio.registry.url") or ""
+        )
+        if url:
+            url = url.split(",")[0].strip()
+            login = settings.get(f"{below}basic.auth.user.info") or settings.get(
+                f"{below}schema.registry.basic.auth.user.info"
+            )
+            return Converter(True, compatible(url), _strategy(config, below, part), kind, login or "")
+    return Converter(True, "", _strategy(config, below, part), kind)
+
+
+def wanted(schemas: str, naming: str, config: Mapping[str, str], part: Part) -> bool:
+    """Whether the schema of a part is read: in the words of the Factor House labs, as their transform was told.
+
+    >>> wanted("value", "openlineage", {}, "key")
+    False
+    """
+    said = seed_settings(config).get(f"{part}.converter.schema.read", "") if naming != "openlineage" else ""
+    return said.strip().lower() == "true" if said else schemas in (part, "both")
 
 
 def compatible(url: str) -> str:

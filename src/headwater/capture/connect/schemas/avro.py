@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ def parse(text: str, references: Mapping[str, str]) -> Field:
     """Read a schema.
 
     >>> parse('{"type": "record", "name": "A", "fields": [{"name": "id", "type": ["null", "long"]}]}', {}).fields
-    (Field(name='id', type='long', fields=(), doc='', record=''),)
+    (Field(name='id', type='long', fields=(), doc='', record='', plain='long', nullable=True),)
     """
     try:
         from fastavro.schema import SchemaParseException, parse_schema
@@ -52,7 +53,7 @@ class _Walk:
         if isinstance(schema, str):
             if schema in self.named:
                 return self.field(name, self.named[schema], inside, doc)
-            return Field(name, schema, doc=doc)
+            return Field(name, schema, doc=doc, plain=schema)
         kind = schema.get("type")
         if isinstance(kind, (dict, list)):
             return self.field(name, kind, inside, doc)
@@ -65,7 +66,7 @@ class _Walk:
             return self._many(name, "map<string,{}>", schema.get("values"), inside, doc)
         if isinstance(kind, str) and kind in self.named:
             return self.field(name, self.named[kind], inside, doc)
-        return Field(name, _logical(schema) or str(kind), doc=doc)
+        return Field(name, _logical(schema) or str(kind), doc=doc, plain=str(kind))
 
     def _record(self, name: str, schema: Mapping[str, Any], inside: tuple[str, ...], doc: str) -> Field:
         full = str(schema.get("name") or "")
@@ -77,19 +78,20 @@ class _Walk:
             for each in schema.get("fields", ())
         )
         told = str(schema.get("connect.name") or full)
-        return Field(name, short or "record", fields, doc, told)
+        return Field(name, short or "record", fields, doc, told, "record")
 
     def _many(self, name: str, form: str, item: Any, inside: tuple[str, ...], doc: str) -> Field:
         inner = self.field("", item, inside, "")
-        return Field(name, form.format(inner.type), inner.fields, doc)
+        return Field(name, form.format(inner.type), inner.fields, doc, plain=form.partition("<")[0])
 
     def _union(self, name: str, branches: list[Any], inside: tuple[str, ...], doc: str) -> Field:
         real = [each for each in branches if each != "null" and each != {"type": "null"}]
         if len(real) == 1:
-            return self.field(name, real[0], inside, doc)
+            return replace(self.field(name, real[0], inside, doc), nullable=True)
         found = [self.field("", each, inside, "") for each in real]
         fields = {each.name: each for branch in found for each in branch.fields}
-        return Field(name, f"union<{','.join(each.type for each in found)}>", tuple(fields.values()), doc)
+        kinds = ",".join(each.type for each in found)
+        return Field(name, f"union<{kinds}>", tuple(fields.values()), doc, plain="union")
 
 
 def _logical(schema: Mapping[str, Any]) -> str:
