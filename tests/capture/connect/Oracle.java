@@ -8,12 +8,14 @@ import java.util.Date;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
+import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.connect.data.Field;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.data.SchemaBuilder;
 import org.apache.kafka.connect.data.Struct;
 import org.apache.kafka.connect.sink.SinkRecord;
 import org.apache.kafka.connect.transforms.Transformation;
+import org.apache.kafka.connect.transforms.predicates.Predicate;
 
 /** A record whose fields hold values of their own, and transforms -> what the real classes make of it, one JSON line each. */
 public class Oracle {
@@ -54,17 +56,28 @@ public class Oracle {
     }
 
     @SuppressWarnings("unchecked")
+    static boolean holds(JsonNode asked, SinkRecord record) throws Exception {
+        Predicate<SinkRecord> predicate = (Predicate<SinkRecord>) Class.forName(asked.get("class").asText())
+            .getDeclaredConstructor().newInstance();
+        Map<String, String> config = new HashMap<>();
+        asked.get("config").fields().forEachRemaining(pair -> config.put(pair.getKey(), pair.getValue().asText()));
+        predicate.configure(config);
+        return asked.get("negate").asBoolean() ^ predicate.test(record);
+    }
+
+    @SuppressWarnings("unchecked")
     static ObjectNode run(JsonNode asked) {
         ObjectNode told = JSON.createObjectNode();
         try {
             Schema keySchema = schema(asked.get("key")), valueSchema = schema(asked.get("value"));
             SinkRecord record = new SinkRecord(asked.get("topic").asText(), 3, keySchema, value(asked.get("key"), keySchema),
-                valueSchema, value(asked.get("value"), valueSchema), 42L);
+                valueSchema, value(asked.get("value"), valueSchema), 42L, 1700000000000L, TimestampType.CREATE_TIME);
             for (JsonNode each : asked.get("transforms")) {
                 Transformation<SinkRecord> transform = (Transformation<SinkRecord>) Class.forName(each.get("class").asText())
                     .getDeclaredConstructor().newInstance();
                 Map<String, String> config = new HashMap<>();
                 each.get("config").fields().forEachRemaining(pair -> config.put(pair.getKey(), pair.getValue().asText()));
+                if (each.has("predicate") && !holds(each.get("predicate"), record)) continue;
                 transform.configure(config);
                 record = transform.apply(record);
                 if (record == null) {

@@ -111,7 +111,8 @@ def test_the_key_is_the_keys() -> None:
     ],
 )  # fmt: skip
 def test_topics(kind: str, settings: dict[str, str], topic: str, expected: str) -> None:
-    (after,) = follow(config((kind, settings)), Record(topic, value=struct({"a": "int"})))
+    value = struct(ENVELOPE if "outbox" in kind else {"a": "int"})
+    (after,) = follow(config((kind, settings)), Record(topic, value=value))
     assert (after.topic, after.fits) == (expected, None)
 
 
@@ -138,7 +139,8 @@ def test_a_key_of_many_tables_tells_which_one(unique: str, expected: list[str]) 
 def test_topics_that_data_decide(kind: str, settings: dict[str, str], fits: str, fits_not: str) -> None:
     import re
 
-    (after,) = follow(config((kind, settings)), Record("orders", value=struct({"a": "int"})))
+    value = struct(ENVELOPE if "outbox" in kind else {"a": "int"})
+    (after,) = follow(config((kind, settings)), Record("orders", value=value))
     assert after.fits is not None
     assert re.fullmatch(after.fits, fits)
     assert not fits_not or not re.fullmatch(after.fits, fits_not)
@@ -317,3 +319,26 @@ def test_no_chain_however_configured_raises_or_invents(chain: Any) -> None:
         for _, node in after.value.leaves():
             for origin in node.all_origins():
                 assert origin.path in real, "an origin that no field of the record has"
+
+
+KNOWN = {
+    "org.apache.kafka.connect.transforms": "Cast DropHeaders ExtractField Filter Flatten HeaderFrom HoistField InsertField InsertHeader MaskField"
+    " RegexRouter ReplaceField SetSchemaMetadata TimestampConverter TimestampRouter ValueToKey",
+    "io.confluent.connect.transforms": "Drop ExtractTopic Filter MessageTimestampRouter",
+    "io.confluent.connect.cloud.transforms": "TopicRegexRouter",
+    "io.debezium.transforms": "ByLogicalTableRouter ContentBasedRouter ExtractChangedRecordState ExtractNewRecordState Filter HeaderToValue"
+    " TimezoneConverter ToLogicalTopicRouter outbox.EventRouter partitions.PartitionRouting",
+    "io.debezium.connector.mongodb.transforms": "ExtractNewDocumentState",
+    "io.debezium.connector.postgresql.transforms": "timescaledb.TimescaleDb",
+    "io.aiven.kafka.connect.transforms": "CaseTransform ConcatFields ExtractTopic FilterByFieldValue Hash HashField KeyToValue",
+    "io.tabular.iceberg.connect.transforms": "CopyValue DebeziumTransform DmsTransform JsonToMapTransform KafkaMetadataTransform",
+    "org.apache.iceberg.connect.transforms": "CopyValue DebeziumTransform DmsTransform JsonToMapTransform KafkaMetadataTransform",
+    "io.factorhouse.smt": "OpenLineageLifecycleSmt UnwrapUnionTransform",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kind", [f"{package}.{name}" for package, names in KNOWN.items() for name in names.split()]
+)
+def test_what_people_use_is_known(kind: str) -> None:
+    assert callable(find("smt", kind, TRANSFORMS))

@@ -56,8 +56,10 @@ def _table() -> dict[str, tuple[str, str | None]]:
                 "ExtractNewRecordState ByLogicalTableRouter UnwrapFromEnvelope=ExtractNewRecordState"
                 " ExtractChangedRecordState=same HeaderToValue TimezoneConverter=same ContentBasedRouter Filter"
                 " ExtractSchemaToNewRecord=same SchemaChangeEventFilter=same VectorToJsonConverter=same"
-                " SwapGeometryCoordinates=same"
+                " SwapGeometryCoordinates=same GeometryFormatTransformer=same EnforceRecordSize=same"
+                " ToLogicalTopicRouter=ByLogicalTableRouter"
             ),
+            "io.debezium.transforms.tracing.": "ActivateTracingSpan=same",
             "io.debezium.transforms.openlineage.": "OpenLineage=same",
             "io.debezium.transforms.outbox.": "EventRouter",
             "io.debezium.transforms.partitions.": "PartitionRouting=same ComputePartition=same",
@@ -71,7 +73,7 @@ def _table() -> dict[str, tuple[str, str | None]]:
                 "ExtractTopic Filter=ConfluentFilter Drop TombstoneHandler=same GzipDecompress=same"
             ),
             "io.aiven.kafka.connect.transforms.": (
-                "Hash=HashField ConcatFields ExtractTopic ExtractTopicFromSchemaName ExtractTopicFromValueSchema"
+                "Hash=HashField HashField ConcatFields ExtractTopic ExtractTopicFromSchemaName ExtractTopicFromValueSchema"
                 " KeyToValue CaseTransform FilterByFieldValue TombstoneHandler=same MakeTombstone=same"
             ),
             "io.tabular.iceberg.connect.transforms.": (

@@ -45,9 +45,9 @@ def by_logical_table_router(record: Record, settings: Mapping[str, str], part: P
 def extract_new_record_state(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
     """The row as it is after the change, in the place of the change event."""
     value = record.value
-    row = value.child("after")
-    if row is None or not row.is_struct or (value.name and not value.name.endswith("Envelope")):
-        return (record,)  # no change event: it passes as it is
+    row = _row(value)
+    if row is None:
+        return (record,)
     headers = record.headers
     for name, node in _added_fields(value, settings, "add.fields"):
         row = row.put(name, node)
@@ -59,6 +59,14 @@ def extract_new_record_state(record: Record, settings: Mapping[str, str], part: 
     if settings.get("route.by.field"):
         return (replace(after, fits=".*").noted("a field of the row decides the topic"),)
     return (after,)
+
+
+def _row(value: Node) -> Node | None:
+    """Of a change event the row after it; None where it is no change event, which these transforms pass on as it is."""
+    row = value.child("after")
+    if row is None or not row.is_struct or (value.name and not value.name.endswith("Envelope")):
+        return None
+    return row
 
 
 def _added_fields(value: Node, settings: Mapping[str, str], setting: str) -> Sequence[tuple[str, Node]]:
@@ -91,7 +99,9 @@ def extract_new_document_state(record: Record, settings: Mapping[str, str], part
 
 def event_router(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
     """The outbox: a row's payload becomes the value, a column of it decides the topic."""
-    row = record.value.child("after") or record.value
+    row = _row(record.value)
+    if row is None:
+        return (record,)
     payload = settings.get("table.field.event.payload") or "payload"
     key = settings.get("table.field.event.key") or "aggregateid"
     value = row.child(payload) or Node()
@@ -125,8 +135,12 @@ def header_to_value(record: Record, settings: Mapping[str, str], part: Part) -> 
     known = dict(record.headers)
     value = record.value
     for header, field in zip(headers, fields, strict=True):
-        if "." not in field:
-            value = value.put(field, known.get(header) or made())
+        if header not in known:  # a record may bring it, or not
+            record = record.noted(
+                f"whether records have a header {header}, for the field {field}, only the data tell"
+            )
+        elif "." not in field:
+            value = value.put(field, known[header])
     if settings.get("operation", "").strip().lower() == "move":
         record = replace(record, headers=tuple(each for each in record.headers if each[0] not in headers))
     return (replace(record, value=value),)

@@ -124,6 +124,8 @@ def debezium_transform(record: Record, settings: Mapping[str, str], part: Part) 
     if row is None or not row.is_struct:
         return (record,)
     cdc = [(name, made()) for name in ("op", "ts", "offset", "source", "target")]
+    if (at := record.value.child("ts_ms")) is not None:
+        cdc[1] = ("ts", replace(at.through("CAST Timestamp"), type="Timestamp"))
     if record.key.is_struct or record.key.origins:
         cdc.append(("key", record.key))
     row = replace(row, origins=()).put("_cdc", Node("struct", fields=tuple(cdc)))
@@ -153,7 +155,7 @@ def kafka_metadata_transform(record: Record, settings: Mapping[str, str], part: 
     if not record.value.is_struct:
         return (record,)
     prefix = settings.get("field_name") or "_kafka_metadata"
-    parts = [("topic", "string"), ("partition", "int32"), ("offset", "int64"), ("record_timestamp", "int64")]
+    parts = [("topic", "string"), ("partition", "int32"), ("offset", "int64"), ("timestamp", "int64")]
     if settings.get("external_field"):
         parts.append((settings["external_field"].partition(",")[0].strip(), "string"))
     value = record.value
