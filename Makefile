@@ -76,9 +76,10 @@ live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all 
 live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS); JARS=… for some
 	@$(BIN)/python scripts/live_jars.py $(JARS)
 
-smoke: $(READY) .venvs/airflow-3/.ready ## a short run on each real stack: Delta and Kafka under Spark, a Spark job of Airflow 3
-	@$(BIN)/python scripts/live_jars.py spark-4.1 broker
+smoke: $(READY) .venvs/airflow-3/.ready ## a short run on each real stack: Delta and Kafka under Spark, Kafka Connect, a Spark job of Airflow 3
+	@$(BIN)/python scripts/live_jars.py spark-4.1 broker connect
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark/test_live_formats.py -k 'delta or kafka'
+	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/connect/test_live_smoke.py
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/live_airflow/test_spark_submit.py -k '[3]'
 
 live-spark: live-jars $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0, 3.5 and 4.3, each in an environment of its own
@@ -93,7 +94,7 @@ live-spark: live-jars $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs li
 			tests/capture/spark/test_live_formats.py tests/capture/spark/test_live_process.py; \
 	done
 
-live-kafka: live-jars ## a broker and two Connect workers; the real transforms and the JDK's patterns as judges
+live-kafka: live-jars ## two Connect workers with Debezium, JDBC, Iceberg and a registry, Postgres to Spark; the real transforms as judges
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/connect
 
 live-pipeline: live-jars ## the pipeline at scale 1: twenty kills over files and Kafka, Delta, Iceberg, a standalone cluster

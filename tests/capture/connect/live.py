@@ -43,8 +43,10 @@ _SERVICES = {
 
 
 def plugins(folder: Path, profiles: dict[str, list[Path]], worker: list[Path]) -> Path:
-    """A directory for each profile of jars, and one for the stand-ins, which are compiled now."""
+    """A directory for each profile of jars, and one for the stand-ins, which are compiled now; none at all where no profile is wanted."""
     folder.mkdir(parents=True)
+    if not profiles:
+        return folder
     for name, jars in profiles.items():
         own = folder / name
         own.mkdir()
