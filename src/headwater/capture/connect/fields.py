@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headwater.capture.connect.records import Node, Origin
@@ -25,9 +25,9 @@ class Field:
     doc: str = ""
     record: str = ""
     """Of a record: its full name."""
-    plain: str = ""
+    plain: str = field(default="", repr=False)
     """Of Avro: its type's own word, without what is meant by it: `long`, not `timestamp-millis`."""
-    nullable: bool = False
+    nullable: bool = field(default=False, repr=False)
     """Of Avro: whether it stands in a union with null."""
 
 

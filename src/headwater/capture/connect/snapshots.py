@@ -82,8 +82,8 @@ def from_rest(
 
     >>> info = {"c": {"info": {"config": {"connector.class": "X"}, "tasks": [{"task": 0}], "type": "sink"}}}
     >>> status = {"c": {"status": {"connector": {"state": "RUNNING"}, "tasks": [{"id": 1, "state": "FAILED"}]}}}
-    >>> from_rest(info, status).connectors["c"].tasks
-    ()
+    >>> [(task.id, task.state) for task in from_rest(info, status).connectors["c"].tasks]
+    [(0, 'UNASSIGNED')]
     """
     known = _mapping(infos)
     told = _mapping(statuses)

@@ -16,7 +16,7 @@ def parse(text: str, references: Mapping[str, str]) -> Field:
     """Read a schema.
 
     >>> parse('{"type": "record", "name": "A", "fields": [{"name": "id", "type": ["null", "long"]}]}', {}).fields
-    (Field(name='id', type='long', fields=(), doc='', record='', plain='long', nullable=True),)
+    (Field(name='id', type='long', fields=(), doc='', record=''),)
     """
     try:
         from fastavro.schema import SchemaParseException, parse_schema
