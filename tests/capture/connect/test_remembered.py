@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from cluster import serving
 from hypothesis import given
@@ -116,6 +117,26 @@ def test_whatever_is_forgotten_no_run_begins_twice_and_none_goes_on_after_its_en
         assert words[0] == "START", (run, words)
         assert words.count("START") == 1, (run, words)
         assert not TERMINAL & set(words[:-1]), (run, words)
+
+
+@given(ROUNDS, POLICIES, st.integers(0, 30))
+def test_two_watchers_that_share_nothing_but_the_server_tell_the_same_runs(
+    rounds: Any, policy: Policy, late: int
+) -> None:
+    """Whoever is first, and however late the other joins: together they tell the runs that one alone would have told."""
+    backend, single = Backend(), Backend()
+    policy = msgspec.structs.replace(policy, tasks=False)
+    alone = Eye(policy, single, "alone")
+    eyes = [Eye(policy, backend, name) for name in ("one", "two")]
+    for at, (seen, swapped, _) in enumerate(rounds):
+        snapshot = Snapshot({each.name: each for each in seen})
+        alone.look(snapshot, at * 10.0, answers=True)
+        for which in (1, 0) if swapped else (0, 1):
+            if which == 0 or at >= late:
+                eyes[which].look(snapshot, at * 10.0, answers=True)
+    assert set(backend.runs) == set(single.runs)
+    for run, words in backend.runs.items() if late == 0 else ():  # the same end, said by one or by both
+        assert {*words} & TERMINAL == {*single.runs[run]} & TERMINAL
 
 
 @given(ROUNDS, st.sampled_from([0.0, 10.0]))

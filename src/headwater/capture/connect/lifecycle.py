@@ -96,7 +96,14 @@ def step(
     kept: dict[str, Known] = {}
     for name in sorted({*previous.connectors, *snapshot.connectors}):
         machine = _Machine(
-            previous.cluster, name, previous.connectors.get(name), series, now, policy, moments
+            previous.cluster,
+            name,
+            previous.connectors.get(name),
+            series,
+            now,
+            policy,
+            moments,
+            previous.epoch,
         )
         seen = snapshot.connectors.get(name)
         if seen is None:
@@ -121,10 +128,11 @@ class _Machine:
         now: float,
         policy: Policy,
         moments: list[Moment],
+        epoch: str,
     ) -> None:
         self.cluster, self.name, self.series = cluster, name, series
         self.now, self.policy, self.moments = now, policy, moments
-        self.known = known
+        self.known, self.epoch = known, epoch
         self.seed = policy.lifecycle == "seed"
 
     def missing(self, *, sure: bool) -> Known | None:
@@ -143,10 +151,10 @@ class _Machine:
         config = config_digest(seen.config)
         known = self.known
         if known is None:
-            known = self.known = Known(config, opened=seen.opened)
+            known = self.known = self._met(seen, config)
         elif known.config != config or known.opened != seen.opened:
             self._end("COMPLETE", seen, "reconfigured" if known.config != config else "restarted")
-            known = self.known = Known(config, opened=seen.opened)
+            known = self.known = self._met(seen, config)
         self.known = known = self._with(absent=None, job=seed_settings(seen.config).get("connector.name", ""))
         if seen.state == "STOPPED":
             self._end("ABORT", seen, "stopped")
@@ -171,6 +179,20 @@ class _Machine:
         self._live(seen, digest)
         self._tell_tasks(seen)
         return self._current()
+
+    def _met(self, seen: Connector, config: str) -> Known:
+        """New, or with new settings; a run of these that another watcher told of is taken up where it stands."""
+        known = Known(config, opened=seen.opened)
+        key = series_key(seen)
+        of = self.series.get(key)
+        if of is None or of.fate is None:
+            return known
+        self.series[key] = msgspec.structs.replace(of, fate=None)
+        if of.fate == "ended":
+            return known
+        last = run_id(self.cluster, self.name, public(seen), of.next - 1, root=of.root)
+        run = last if of.fate == "open" else None
+        return msgspec.structs.replace(known, run=run, failed=run is None, last=last, adopted=self.epoch)
 
     # --- its own run
 

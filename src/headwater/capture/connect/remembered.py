@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 
 import msgspec
 
-from headwater.capture.connect.snapshots import Connector, Snapshot, config_digest, public_digest
+from headwater.capture.connect.snapshots import Connector, Snapshot, public_digest
 
 _SPACE = UUID("5f3c9d0e-7f7c-5c0b-9d1e-6b2f3a4c5d6e")
 MAX_REMEMBERED = 10_000
@@ -72,6 +72,8 @@ class Series(msgspec.Struct, frozen=True):
     next: int = 0
     root: str = ""
     """What sets them apart from a series that nobody remembers; empty where that cannot be."""
+    fate: Fate | None = None
+    """What became of the last, where another watcher told of it and this one has not taken it up yet."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -118,19 +120,8 @@ def numbered(state: State, connector: Connector, number: int) -> str:
 
 def recollect(state: State, connector: Connector, told: int, fate: Fate) -> State:
     """What another told of a stranger: so many runs, and what became of the last; that one is gone on with where it is open."""
-    series = {**state.series, series_key(connector): Series(told)}
-    connectors = dict(state.connectors)
-    if told and fate != "ended" and connector.name not in connectors:
-        last = numbered(state, connector, told - 1)
-        connectors[connector.name] = Known(
-            config_digest(connector.config),
-            run=last if fate == "open" else None,
-            failed=fate == "failed",
-            opened=connector.opened,
-            last=last,
-            adopted=state.epoch,
-        )
-    return msgspec.structs.replace(state, series=series, connectors=connectors)
+    found = Series(told, fate=fate if told else None)
+    return msgspec.structs.replace(state, series={**state.series, series_key(connector): found})
 
 
 def set_apart(state: State, connector: Connector) -> State:
