@@ -98,6 +98,7 @@ class Watcher:
         self._policy = Policy(cluster.lifecycle, cluster.grace, cluster.fail_on, cluster.tasks)
         self._recall = recall
         self._before: Look | None = None
+        self._unsent: list[tuple[float, Look]] = []
         self._keeper = Keeper(folder, cluster.name)
         self._state, wrong = self._keeper.load()
         self._unsaved = False
@@ -149,19 +150,19 @@ class Watcher:
         if self._silent:
             log.warning("cluster %s answers again", self.cluster.name)
             self._silent = ""
+        # a history is read once: what was read and could not be sent must not be lost
+        looks, self._unsent = [*self._unsent, *looks], [*self._unsent, *looks[:-1]]
         state, events = self._state, list[dict[str, Any]]()
-        told = state.at
+        told, before = state.at, self._before
         for at, look in looks:
-            if look.snapshot.exact:
-                for due in self._due(
-                    state, at
-                ):  # of what was there until then: whenever it is read, it tells the same
-                    state, more = self._step(state, self._before or look, due)
-                    events += more
-            self._before = look
             if (
-                look is not looks[-1][1]
-            ):  # a moment of a history, which a watcher that begins anew reads again
+                look.snapshot.exact
+            ):  # judged by what was there until then: whenever it is read, it tells the same
+                for due in self._due(state, at):
+                    state, more = self._step(state, before or look, due)
+                    events += more
+            before = look
+            if look is not looks[-1][1]:  # of a history, which a watcher that begins anew reads again
                 if at <= told:
                     continue
                 state = msgspec.structs.replace(state, at=max(at, state.at))
@@ -169,9 +170,9 @@ class Watcher:
             events += more
         if events:
             self._emit(events)
-        if (
-            state != self._state or self._unsaved
-        ):  # only now: what could not be sent is told in the next round
+        self._before, self._unsent = before, []
+        # only now: what could not be sent is told in the next round
+        if state != self._state or self._unsaved:
             self._state, self._unsaved = state, True
             self._keeper.save(state)
             self._unsaved = False

@@ -505,6 +505,29 @@ def test_a_watcher_of_topics_that_begins_anew_tells_nothing_twice(recorded: Path
     assert len(at_once) == len(set(at_once))
 
 
+def test_a_history_that_could_not_be_sent_is_not_lost(recorded: Path) -> None:
+    given = records(recorded)
+    cluster = Cluster(name="live", mode="topics", bootstrap="b:9092", schemas="none")
+    end = given[-1][0] + 60
+    sent: list[dict[str, Any]] = []
+    again: list[dict[str, Any]] = []
+    broken = True
+
+    def emit(events: list[dict[str, Any]]) -> None:
+        if broken:
+            raise TransportError("down", retryable=True)
+        again.extend(events)
+
+    Watcher(cluster, sent.extend, source=Replayed(given)).round(end)
+    watcher = Watcher(cluster, emit, source=Replayed(given))
+    for now in (given[20][0], given[-1][0]):
+        with pytest.raises(TransportError):
+            watcher.round(now)
+    broken = False
+    watcher.round(end)
+    assert again == sent
+
+
 def test_a_history_with_gaps_is_known_for_one() -> None:
     history = History()
     raw = b'{"properties": {"topics": "t"}}'
