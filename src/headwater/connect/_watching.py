@@ -21,7 +21,7 @@ from headwater.capture.connect.lifecycle import Moment, Policy, dues, step
 from headwater.capture.connect.lineage import Lineage, lineage
 from headwater.capture.connect.places import Site
 from headwater.capture.connect.remembered import State, recollect, set_apart, strangers
-from headwater.capture.connect.snapshots import Connector, Snapshot, config_digest
+from headwater.capture.connect.snapshots import Connector, Snapshot
 from headwater.connect import Auth, Cluster, Watching
 from headwater.connect._asking import Server
 from headwater.connect._catalogs import Catalogs
@@ -229,7 +229,7 @@ class Watcher:
 
     def _understand(self, connector: Connector, now: float) -> Lineage:
         """Its lineage, made anew only where something that decides it has changed."""
-        key = (config_digest(connector.config), connector.type, connector.topics)
+        key = (connector.digest, connector.type, connector.topics)
         known = self._drafts.get(connector.name)
         if known is None or known[0] != key:
             known = self._drafts[connector.name] = (key, lineage(connector, self._site))

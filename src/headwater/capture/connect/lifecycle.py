@@ -28,7 +28,7 @@ from headwater.capture.connect.remembered import (
     run_id,
     series_key,
 )
-from headwater.capture.connect.snapshots import Connector, Snapshot, Task, config_digest, seed_settings
+from headwater.capture.connect.snapshots import Connector, Snapshot, Task, seed_settings
 
 Kind = Literal["START", "RUNNING", "FAIL", "COMPLETE", "ABORT", "OTHER"]
 
@@ -148,7 +148,7 @@ class _Machine:
 
     def seen(self, seen: Connector, digest: str, ready: bool) -> Known:
         """It was there; what of it changed?"""
-        config = config_digest(seen.config)
+        config = seen.digest
         known = self.known
         if known is None:
             known = self.known = self._met(seen, config)

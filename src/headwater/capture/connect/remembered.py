@@ -109,6 +109,9 @@ def run_id(
 def strangers(state: State, snapshot: Snapshot) -> Iterator[Connector]:
     """The connectors with a configuration of which this state tells no run: another watcher may have told some."""
     for each in snapshot.connectors.values():
+        known = state.connectors.get(each.name)
+        if known is not None and (known.config, known.opened) == (each.digest, each.opened):
+            continue  # met already
         if series_key(each) not in state.series:
             yield each
 

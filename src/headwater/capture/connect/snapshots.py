@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -34,7 +35,7 @@ class Task:
     trace: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Connector:
     """One connector, as one round saw it."""
 
@@ -56,6 +57,11 @@ class Connector:
     def kind(self) -> str:
         """The connector's class."""
         return self.config.get("connector.class", "")
+
+    @cached_property
+    def digest(self) -> str:
+        """What stands for its configuration in private; several ask for it in every round."""
+        return config_digest(self.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,8 @@ def trace(value: Any) -> str:
     >>> trace("Failed: jdbc:postgresql://db/shop?password=x")
     'Failed: jdbc:postgresql://db/shop?password=***'
     """
+    if not value:
+        return ""
     text = scrub(_text(value))
     half = MAX_TRACE // 2
     return text if len(text) <= MAX_TRACE else f"{text[:half]}\n…\n{text[-half:]}"
