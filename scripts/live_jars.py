@@ -90,6 +90,7 @@ def _unpack(folder: Path) -> None:
     if len(tops) == 1 and tops[0].is_dir():
         for each in tops[0].iterdir():
             each.rename(folder / each.name)
+        tops[0].rmdir()
 
 
 def main() -> int:

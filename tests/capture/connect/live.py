@@ -7,7 +7,7 @@ import subprocess
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -193,7 +193,14 @@ def connect(
         for _ in range(count):
             workers.start(wait=False)
         workers.wait()
-        yield workers
+        try:
+            yield workers
+        finally:  # all at once, and before their broker
+            for each in workers.running:
+                each.terminate()
+            for each in workers.running:
+                with suppress(subprocess.TimeoutExpired):
+                    each.wait(20)
 
 
 @dataclass
