@@ -24,6 +24,7 @@ class TopicSource:
         }
         self._consumer: Any = None
         self._history = History()
+        self._latest: dict[tuple[str, int], float] = {}
 
     def rounds(self, now: float, *, whole: bool = False) -> list[tuple[float, Snapshot]]:
         """Every change since the last call at its own time, and the cluster now.
@@ -33,12 +34,12 @@ class TopicSource:
 
         """
         found: list[tuple[float, Snapshot]] = []
-        for message in self._read():
+        for at, message in self._in_order(self._read()):
             kind = self._kinds[message.topic()]
             key = message.key().decode("utf-8", "replace") if message.key() else ""
             position = f"{message.partition()}:{message.offset()}"
             if self._history.take(kind, key, message.value(), position):
-                found.append((message.timestamp()[1] / 1000, self._history.snapshot()))
+                found.append((at, self._history.snapshot()))
         found.append((now, self._history.snapshot()))
         return found
 
@@ -48,7 +49,7 @@ class TopicSource:
             self._consumer.close()
 
     def _read(self) -> list[Any]:
-        """All records up to the present ends, by their time: the two topics know nothing of each other."""
+        """All records up to the present ends."""
         try:
             from confluent_kafka import Consumer, KafkaException, TopicPartition
         except ImportError as fault:
@@ -76,7 +77,21 @@ class TopicSource:
                 retryable=True,
                 cause="unreachable",
             ) from None
-        return sorted(messages, key=lambda each: each.timestamp()[1])
+        return messages
+
+    def _in_order(self, messages: list[Any]) -> list[tuple[float, Any]]:
+        """Records with their times, by these, for the two topics know nothing of each other.
+
+        Workers with clocks of their own write into one partition: there a record's time is not before the one of its predecessor,
+        or it would be taken for older than what it replaces.
+        """
+        timed = []
+        for each in messages:
+            place = (each.topic(), each.partition())
+            at = max(each.timestamp()[1] / 1000, self._latest.get(place, 0.0))
+            self._latest[place] = at
+            timed.append((at, each))
+        return sorted(timed, key=lambda pair: pair[0])
 
     def _begin(self, consumer_class: Any, partition_class: Any) -> Any:
         settings = {
