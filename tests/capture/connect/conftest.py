@@ -62,5 +62,5 @@ def registry(
     tmp_path_factory: pytest.TempPathFactory, jars: Callable[[str], list[Path]]
 ) -> Iterator[tuple[str, int]]:
     """A real schema registry: its url, its pid."""
-    with services.registry(jars("registry"), tmp_path_factory.mktemp("registry")) as made:
+    with services.registry(jars("schema-registry"), tmp_path_factory.mktemp("registry")) as made:
         yield made
