@@ -100,29 +100,41 @@ def measure(url: str, *, full: bool) -> None:
     first = time.perf_counter() - began
     print(f"first round, {MANY:,} connectors understood: {first * 1000:,.0f} ms, {len(told):,} events")
 
-    def rounds(count: int) -> tuple[list[float], float]:
+    def rounds(count: int) -> list[tuple[float, float]]:
+        """(seconds on the wall, seconds of the processor) of each round."""
         nonlocal now
-        times, used = [], time.process_time()
+        times = []
         for _ in range(count):
             now += cluster.interval
-            began = time.perf_counter()
+            began, used = time.perf_counter(), time.process_time()
             watcher.round(now)
-            times.append(time.perf_counter() - began)
-        return times, (time.process_time() - used) / count
+            times.append((time.perf_counter() - began, time.process_time() - used))
+        return times
 
-    times, processor = rounds(120)
     every = round(cluster.refresh / cluster.interval)
-    slow = statistics.median(sorted(times)[-len(times) // every :])
-    quick = statistics.median(sorted(times)[: -len(times) // every])
+    times = rounds(120)
+    processor = statistics.mean(used for _, used in times)
+    kinds = {
+        "slow": times[every - 1 :: every],
+        "quick": [each for at, each in enumerate(times, 1) if at % every],
+    }
+    (slow, slow_used), (quick, quick_used) = (
+        (statistics.median(wall for wall, _ in some), statistics.median(used for _, used in some))
+        for some in kinds.values()
+    )
     with httpx.Client() as client:
         floors = []
         for _ in range(60):
-            began = time.perf_counter()
+            began, used = time.perf_counter(), time.process_time()
             msgspec.json.decode(client.get(f"{url}/connectors?expand=status").content)
-            floors.append(time.perf_counter() - began)
-    floor = statistics.median(floors)
-    print(f"a status round: {quick * 1000:.1f} ms; its answer fetched and read alone: {floor * 1000:.1f} ms")
-    print(f"one in {every}, which asks for the configurations too: {slow * 1000:.1f} ms; slowest of {len(times)}: {max(times) * 1000:.1f} ms")  # fmt: skip
+            floors.append((time.perf_counter() - began, time.process_time() - used))
+    floor, floor_used = (statistics.median(each[which] for each in floors) for which in (0, 1))
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(f"a status round: {quick * 1000:.1f} ms, {quick_used * 1000:.1f} ms of the processor")
+    print(
+        f"its answer fetched and read alone: {floor * 1000:.1f} ms, {floor_used * 1000:.1f} ms of the processor"
+    )
+    print(f"one in {every}, which asks for the configurations too: {slow * 1000:.1f} ms, {slow_used * 1000:.1f} ms of the processor")  # fmt: skip
     print(f"processor, over both kinds: {processor * 1000:.1f} ms a round, {processor / cluster.interval:.2%} of one core")  # fmt: skip
 
     count = 10_000 if full else 500

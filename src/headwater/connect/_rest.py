@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from headwater.capture.connect.snapshots import Snapshot, from_rest
+from headwater.capture.connect.snapshots import Memo, Snapshot, from_rest
 from headwater.connect import Cluster
 from headwater.connect._asking import Server
 from headwater.errors import TransportError
@@ -30,6 +30,7 @@ class RestSource:
         self._shown: Any = None
         self._topics: dict[str, tuple[float, frozenset[str] | None]] = {}
         self._forbidden = float("-inf")
+        self._memo: Memo = {}
 
     def rounds(self, now: float, *, whole: bool = False) -> list[tuple[float, Snapshot]]:
         """The cluster now; `whole` asks for everything at once.
@@ -48,7 +49,7 @@ class RestSource:
             self._infos_at, self._shown = now, shown
         self._ask_topics(now, whole)
         topics = {name: found for name, (_, found) in self._topics.items()}
-        return [(now, from_rest(self._infos, statuses, topics, self._root))]
+        return [(now, from_rest(self._infos, statuses, topics, self._root, self._memo))]
 
     def close(self) -> None:
         """Give back the connections."""

@@ -347,6 +347,23 @@ def test_no_answer_however_malformed_raises(answer: Any) -> None:
     from_rest({"c": {"info": {"config": answer, "tasks": answer}}}, {"c": {"status": {"tasks": answer}}})
 
 
+def test_a_connector_of_which_the_same_is_answered_is_the_same() -> None:
+    def answers(state: str) -> Any:
+        info = {"config": {"topics": "t"}, "tasks": [{"task": 0}], "type": "sink"}
+        status = {"connector": {"state": state}, "tasks": [{"id": 0, "state": state}]}
+        return {"c": {"info": info, "status": status}}
+
+    memo: Any = {}
+    first = from_rest(answers("RUNNING"), answers("RUNNING"), None, None, memo).connectors["c"]
+    assert from_rest(answers("RUNNING"), answers("RUNNING"), None, None, memo).connectors["c"] is first
+    changed = from_rest(answers("RUNNING"), answers("FAILED"), None, None, memo).connectors["c"]
+    assert (changed.state, [task.state for task in changed.tasks]) == ("FAILED", ["FAILED"])
+    topics = from_rest(answers("FAILED"), answers("FAILED"), {"c": frozenset("x")}, None, memo)
+    assert topics.connectors["c"].topics == frozenset("x")
+    from_rest({}, {}, None, None, memo)
+    assert memo == {}
+
+
 def test_tasks_that_the_connector_no_longer_has_do_not_count() -> None:
     info = {"c": {"info": {"config": {}, "tasks": [{"task": 0}], "type": "sink"}}}
     status = {

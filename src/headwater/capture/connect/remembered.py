@@ -148,8 +148,11 @@ def forget(state: State) -> State:
     """Without the series of connectors that are gone, where there are too many of them."""
     if len(state.series) <= MAX_REMEMBERED:
         return state
-    alive = {key: each for key, each in state.series.items() if key.split("\0")[0] in state.connectors}
-    series = alive | dict(list(state.series.items())[len(state.series) - MAX_REMEMBERED :])
+    gone = [key for key in state.series if key.split("\0")[0] not in state.connectors]
+    if len(gone) <= MAX_REMEMBERED:
+        return state
+    lost = set(gone[: len(gone) - MAX_REMEMBERED])
+    series = {key: each for key, each in state.series.items() if key not in lost}
     # what is forgotten must not come back under its old root
     epoch = uuid5(_SPACE, f"after\0{state.epoch}").hex
     return msgspec.structs.replace(state, series=series, epoch=epoch)

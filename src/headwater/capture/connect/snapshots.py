@@ -78,13 +78,20 @@ class Snapshot:
     """Whether that history goes back to the beginning, so that it shows every run there ever was."""
 
 
+Memo = dict[str, tuple[object, Connector]]
+"""connector -> what was answered of it, and what that amounts to"""
+
+
 def from_rest(
     infos: Any,
     statuses: Any,
     topics: Mapping[str, frozenset[str] | None] | None = None,
     root: Any = None,
+    memo: Memo | None = None,
 ) -> Snapshot:
     """Put together what `expand=info`, `expand=status`, each `/topics` and `/` answered.
+
+    With a `memo` of earlier calls, a connector of which the same was answered is the same object.
 
     >>> info = {"c": {"info": {"config": {"connector.class": "X"}, "tasks": [{"task": 0}], "type": "sink"}}}
     >>> status = {"c": {"status": {"connector": {"state": "RUNNING"}, "tasks": [{"id": 1, "state": "FAILED"}]}}}
@@ -99,7 +106,14 @@ def from_rest(
         if not info:
             continue
         status = _mapping(_mapping(told.get(name)).get("status"))
-        found[name] = _connector(name, info, status, (topics or {}).get(name))
+        seen = (info, status, (topics or {}).get(name))
+        before = memo.get(name) if memo is not None else None
+        found[name] = before[1] if before is not None and before[0] == seen else _connector(name, *seen)
+        if memo is not None:
+            memo[name] = (seen, found[name])
+    if memo is not None:
+        for name in memo.keys() - found.keys():
+            del memo[name]
     about = _mapping(root)
     return Snapshot(found, _text(about.get("kafka_cluster_id")), _text(about.get("version")))
 
@@ -178,7 +192,9 @@ def _state(value: Any) -> str:
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return (
+        value if isinstance(value, (dict, Mapping)) else {}
+    )  # dict first: it is one almost always, and quicker asked
 
 
 def _list(value: Any) -> list[Any]:
