@@ -7,6 +7,7 @@ answer by the run's id, and the ids of a configuration's runs are a series that 
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 from headwater.capture.connect.remembered import Fate, State, numbered
@@ -14,6 +15,8 @@ from headwater.capture.connect.snapshots import Connector
 from headwater.connect._asking import Server
 from headwater.errors import TransportError
 
+PAUSE = 60.0
+"""Seconds for which a server that did not answer is left alone."""
 _FATES: dict[str, Fate] = {"NEW": "open", "RUNNING": "open", "FAILED": "failed", "COMPLETED": "ended", "ABORTED": "ended"}  # fmt: skip
 
 
@@ -23,11 +26,14 @@ class Recall:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._able = False
+        self._silent = float("-inf")
 
     def told(
         self, state: State, connector: Connector, warn: Callable[[str], None]
     ) -> tuple[int, Fate] | None:
         """How many runs of its configuration were told, and what became of the last; None where that cannot be known."""
+        if monotonic() < self._silent:  # a thousand connectors must not wait for it a thousand times
+            return None
         try:
             if not self._able:
                 self._able = _lists_namespaces(self._server.get("/api/v1/namespaces?limit=1"))
@@ -36,6 +42,7 @@ class Recall:
             fates: dict[int, Fate] = {}
             return self._search(lambda number: self._fate(numbered(state, connector, number)), fates)
         except TransportError as fault:
+            self._silent = monotonic() + PAUSE
             warn(
                 f"whether runs were told before cannot be asked ({fault}): those of new connectors have ids of this watcher alone"
             )

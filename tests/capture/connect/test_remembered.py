@@ -246,6 +246,27 @@ def test_a_real_server_tells_which_runs_there_were(tmp_path: Path) -> None:
         emitter.close()
 
 
+def test_a_server_that_hangs_is_waited_for_once() -> None:
+    import socket
+    import time
+
+    listener = socket.create_server(("127.0.0.1", 0))  # it takes connections, and says nothing
+    with serving() as fake:
+        for at in range(20):
+            fake.put(f"c{at}", {**S3, "topics": f"t{at}"})
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        recall = Recall(Server(url, Auth(), timeout=0.5, verify=True, max_bytes=1_000_000))
+        events: list[dict[str, Any]] = []
+        cluster = Cluster(name="prod", url=fake.url, bootstrap="b:9092", schemas="none")
+        watcher = Watcher(cluster, events.extend, recall=recall)
+        began = time.monotonic()
+        watcher.round(0.0)
+        assert time.monotonic() - began < 8, "each of them was waited for"
+        watcher.close()
+    listener.close()
+    assert len(events) == 40
+
+
 @pytest.mark.parametrize("answer", [b"<html>", b"[]", b'{"namespaces": 3}'])
 def test_a_server_that_cannot_tell_is_asked_for_nothing(answer: bytes) -> None:
     with serving() as fake:
