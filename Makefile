@@ -14,8 +14,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
-BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py)))
-LIVE := live-backend live-spark live-pipeline live-airflow live-dlt
+BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/connect.py)))
+LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
@@ -76,9 +76,10 @@ live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all 
 live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS); JARS=… for some
 	@$(BIN)/python scripts/live_jars.py $(JARS)
 
-smoke: $(READY) .venvs/airflow-3/.ready ## a short run on each real stack: Delta and Kafka under Spark, a Spark job of Airflow 3
-	@$(BIN)/python scripts/live_jars.py spark-4.1 broker
+smoke: $(READY) .venvs/airflow-3/.ready ## a short run on each real stack: Delta and Kafka under Spark, Kafka Connect, a Spark job of Airflow 3
+	@$(BIN)/python scripts/live_jars.py spark-4.1 broker connect
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark/test_live_formats.py -k 'delta or kafka'
+	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/connect/test_live_smoke.py
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/live_airflow/test_spark_submit.py -k '[3]'
 
 live-spark: live-jars $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0, 3.5 and 4.3, each in an environment of its own
@@ -92,6 +93,9 @@ live-spark: live-jars $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs li
 		HEADWATER_SCALE=1 HEADWATER_LIVE=1 .venvs/spark-$$version/bin/python -m pytest tests/capture/spark/test_live.py \
 			tests/capture/spark/test_live_formats.py tests/capture/spark/test_live_process.py; \
 	done
+
+live-kafka: live-jars ## two Connect workers with Debezium, JDBC, Iceberg and a registry, Postgres to Spark; the real transforms as judges
+	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/connect
 
 live-pipeline: live-jars ## the pipeline at scale 1: twenty kills over files and Kafka, Delta, Iceberg, a standalone cluster
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/pipeline

@@ -6,6 +6,8 @@ python scripts/live_jars.py --where              where they are
 
 The cache is $HEADWATER_LIVE_JARS, else $XDG_CACHE_HOME/headwater/live-jars, else ~/.cache/headwater/live-jars. A profile
 that is there in the form the pom gives it now is not asked for again: registries answer many quick requests with 429.
+Archives among them are unpacked where they lie. A profile with a property `archive` is that one artifact, fetched without
+reading its pom, by a release of Maven's plugin that does not insist on the parent.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -35,11 +38,14 @@ CACHE = _cache()
 """The directory of all profiles; found once, because tests get a home of their own."""
 
 
+def _texts() -> dict[str, str]:
+    found = re.findall(r"<profile>(.*?)</profile>", POM.read_text(encoding="utf-8"), re.S)
+    return {re.search(r"<id>(.*?)</id>", each)[1]: each for each in found}  # type: ignore[index]
+
+
 def profiles() -> dict[str, str]:
     """Name -> digest of what the pom says of it."""
-    found = re.findall(r"<profile>(.*?)</profile>", POM.read_text(encoding="utf-8"), re.S)
-    named = {re.search(r"<id>(.*?)</id>", each)[1]: each for each in found}  # type: ignore[index]
-    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in named.items()}
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in _texts().items()}
 
 
 def have(profile: str) -> list[Path]:
@@ -55,17 +61,36 @@ def resolve(profile: str) -> None:
     folder = CACHE / profile
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    command = ["mvn", "-B", "-q", "-f", str(POM), "-P", profile, "dependency:copy-dependencies"]
-    command += ["-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+    archive = re.search(r"<archive>(.*?)</archive>", _texts()[profile])
+    if archive:
+        command = ["mvn", "-B", "-q", "org.apache.maven.plugins:maven-dependency-plugin:2.8:get"]
+        command += [f"-Dartifact={archive[1]}", "-Dtransitive=false", f"-Ddest={folder / 'archive.tar.gz'}"]
+    else:
+        command = ["mvn", "-B", "-q", "-f", str(POM), "-P", profile, "dependency:copy-dependencies"]
+        command += ["-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
     for attempt in range(_TRIES):
         ran = subprocess.run(command, capture_output=True, text=True)
         if ran.returncode == 0:
+            _unpack(folder)
             (folder / ".made").write_text(profiles()[profile])
             return
         if "429" not in ran.stdout + ran.stderr:
             break
         time.sleep(30 * (attempt + 1))
     raise SystemExit(f"mvn could not resolve {profile}:\n{(ran.stdout + ran.stderr)[-2000:]}")
+
+
+def _unpack(folder: Path) -> None:
+    """Archives in a profile, without the one directory that some have at their top."""
+    for archive in sorted(folder.glob("*.tar.gz")):
+        with tarfile.open(archive) as packed:
+            packed.extractall(folder, filter="data")
+        archive.unlink()
+    tops = list(folder.iterdir())
+    if len(tops) == 1 and tops[0].is_dir():
+        for each in tops[0].iterdir():
+            each.rename(folder / each.name)
+        tops[0].rmdir()
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Jars and packages -> real services for the live tests: Kafka, a Hive metastore, Iceberg's REST catalog, Postgres.
+"""Jars and packages -> real services for the live tests: Kafka, a schema registry, a Hive metastore, Iceberg's REST catalog, Postgres.
 
 Everything listens on 127.0.0.1 at a free port, and is ended by its pid.
 """
@@ -13,6 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -93,8 +94,7 @@ def kafka(
     (folder / "log4j2.properties").write_text(
         "appender.c.type=Console\nappender.c.name=C\nrootLogger.level=info\nrootLogger.appenderRef.c.ref=C\n"
     )
-    run = [*_JVM, f"-Dlog4j2.configurationFile={folder}/log4j2.properties"]
-    run += ["-cp", os.pathsep.join(map(str, jars))]
+    run = _broker(jars, folder)
     cluster = "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]  # may not begin with a dash
     form = ["kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", str(conf)]
     subprocess.run([*run, *form], check=True, capture_output=True)
@@ -102,6 +102,44 @@ def kafka(
     started = lambda: b"Kafka Server started" in log.read_bytes()  # noqa: E731
     with process([*run, "kafka.Kafka", str(conf)], log, started) as broker:
         yield f"127.0.0.1:{port}", broker.pid
+
+
+@contextmanager
+def kafka_again(jars: list[Path], folder: Path) -> Iterator[int]:
+    """The same broker once more, after it was killed -> its pid."""
+    log = folder / "broker-again.log"
+    command = [*_broker(jars, folder), "kafka.Kafka", str(folder / "broker.properties")]
+    with process(command, log, lambda: b"Kafka Server started" in log.read_bytes()) as broker:
+        yield broker.pid
+
+
+def _broker(jars: list[Path], folder: Path) -> list[str]:
+    settings = f"-Dlog4j2.configurationFile={folder}/log4j2.properties"
+    return [*_JVM, settings, "-cp", os.pathsep.join(map(str, jars))]
+
+
+@contextmanager
+def registry(jars: list[Path], folder: Path) -> Iterator[tuple[str, int]]:
+    """A schema registry that keeps everything in memory -> its url, its pid."""
+    port = free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    url = f"http://127.0.0.1:{port}"
+    environment = {
+        "QUARKUS_HTTP_HOST": "127.0.0.1",
+        "QUARKUS_HTTP_PORT": str(port),
+        "QUARKUS_HTTP_ACCESS_LOG_ENABLED": "false",
+    }
+
+    def ready() -> bool:
+        try:
+            with urllib.request.urlopen(f"{url}/apis/ccompat/v7/subjects", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    (runner,) = (each for each in jars if each.name.endswith("-runner.jar"))
+    with process([*_JVM, "-jar", str(runner)], folder / "registry.log", ready, environment) as running:
+        yield url, running.pid
 
 
 @contextmanager
@@ -150,10 +188,11 @@ def postgres_bin() -> Path | None:
 class PostgresServer:
     """A Postgres of its own, that can be killed and started again; user and database are `postgres`."""
 
-    def __init__(self, folder: Path, *, durable: bool = False) -> None:
+    def __init__(self, folder: Path, *, durable: bool = False, logical: bool = False) -> None:
         programs = postgres_bin()
         assert programs is not None
         self._fsync = "on" if durable else "off"
+        self._level = "logical" if logical else "replica"
         self._programs, self._folder, self.port = programs, folder, free_port()
         root = os.geteuid() == 0
         if root:  # it refuses to run as root
@@ -179,7 +218,7 @@ class PostgresServer:
         """Ready, until it is no longer wanted."""
         command = [str(self._programs / "postgres"), "-D", f"{self._folder}/data", "-p", str(self.port)]
         command += ["-c", f"fsync={self._fsync}", "-c", "listen_addresses=127.0.0.1"]
-        command += ["-c", f"unix_socket_directories={self._folder}"]
+        command += ["-c", f"unix_socket_directories={self._folder}", "-c", f"wal_level={self._level}"]
         ready = [str(self._programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         with process(
             [*self._as_user, *command],

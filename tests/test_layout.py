@@ -90,6 +90,17 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "outputs",
         "events",
     ),
+    "capture.connect": (
+        "snapshots java records templates catalogue kcql queries",
+        "remembered smt fields history",
+        "lifecycle",
+        "chain schemas",
+        "subjects places",
+        "sources sinks",
+        "lineage",
+        "seed",
+        "events",
+    ),
     "transport.spool": (
         "identity breaker",
         "segment",

@@ -27,6 +27,7 @@ COMMANDS = (
     "spool",
     "pipeline",
     "dlt",
+    "connect",
     "airflow",
     "store",
     "incidents",
