@@ -90,6 +90,14 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "outputs",
         "events",
     ),
+    "deliver.datahub": (
+        "options urns facets",
+        "paths properties fields jobs patching",
+        "datasets told",
+        "measures folding",
+        "reading proposing",
+        "converting",
+    ),
     "transport.spool": (
         "identity breaker",
         "segment",
