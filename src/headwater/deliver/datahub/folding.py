@@ -165,7 +165,7 @@ def resolved(told: Told, fixes: Fixes) -> Told:
     out = _replaced(told)
     for side in ("inputs", "outputs"):
         datasets: dict[str, Seen] = {}
-        for seen in getattr(told, side).values():
+        for _, seen in sorted(getattr(told, side).items()):  # of one event, two may become one
             made = _copy(seen)
             made.urn = ends.get(seen.urn, seen.urn)
             for column in (made.columns or {}).values():

@@ -173,7 +173,7 @@ class Reading:
                 for each in tags.tags or ()
                 if each.key
             }
-            told.job_tags = sorted(named)
+            told.job_tags = sorted(named, key=lambda tag: (tag.lower(), tag))
         if self.fixes.ownership and (owners := reader.read(facets, "ownership", of.OWNERSHIP)):
             for each in sorted(owners.owners or (), key=lambda one: (one.name or "", one.type or "")):
                 if each.name:
