@@ -96,7 +96,8 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "datasets told",
         "measures folding",
         "reading proposing",
-        "converting",
+        "converting wire",
+        "sinks",
     ),
     "transport.spool": (
         "identity breaker",
