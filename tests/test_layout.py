@@ -97,7 +97,9 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "measures folding",
         "reading proposing",
         "converting wire",
-        "sinks",
+        "sinks groups",
+        "opening",
+        "transport",
     ),
     "transport.spool": (
         "identity breaker",
