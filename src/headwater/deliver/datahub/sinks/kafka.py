@@ -165,4 +165,4 @@ def _producer(config: Mapping[str, Any]) -> Producer:
     except (KafkaException, TypeError, ValueError) as fault:
         told = fault.args[0] if fault.args else fault
         why = told.str() if isinstance(told, KafkaError) else str(told)
-        raise ConfigError(f"config: {why}") from None
+        raise ConfigError(f"producer_config: {why}") from None
