@@ -98,8 +98,9 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "reading proposing",
         "converting wire",
         "sinks groups",
-        "opening",
+        "opening comparing",
         "transport",
+        "settings",
     ),
     "transport.spool": (
         "identity breaker",

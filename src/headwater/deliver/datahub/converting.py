@@ -18,6 +18,8 @@ from headwater.event import Event, Limits, parse
 
 BY = ("none", "run", "application", "group")
 """What is put together: nothing; the events of one run; of a Spark application (of others: of one run); of any run group."""
+HELD = 10_000
+"""Run groups that are put together at once from a stream of events."""
 _COLLAPSED = frozenset({"spark"})
 """Orchestrators whose run groups are one job: what a Spark application runs has no name that lasts."""
 
@@ -88,7 +90,10 @@ class Converter:
         refused: Callable[[Refused], None],
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> Iterator[Proposal]:
-        """The proposals of many events; what cannot be converted is handed to `refused`, with its reason."""
+        """The proposals of many events; what cannot be converted is handed to `refused`, with its reason.
+
+        At most HELD groups are held: of more, those that nothing came for longest are told first.
+        """
         groups: dict[tuple[str, str], Group] = {}
         for payload in payloads:
             try:
@@ -102,12 +107,24 @@ class Converter:
             except EventError as fault:
                 refused(Refused(str(fault), payload))
                 continue
-            groups.setdefault((told.kind, told.group), self.group()).add(told)
+            name = (told.kind, told.group)
+            joined = groups.pop(name) if name in groups else self.group()
+            joined.add(told)
+            groups[name] = joined  # last: the first is the one longest unused
+            if len(groups) > HELD:
+                oldest = next(iter(groups))
+                yield from self._told(oldest, groups.pop(oldest), refused)
         for name in sorted(groups):
-            try:
-                yield from self._result(groups[name])
-            except EventError as fault:
-                refused(Refused(str(fault), name[1].encode()))
+            yield from self._told(name, groups[name], refused)
+
+    def _told(
+        self, name: tuple[str, str], group: Group, refused: Callable[[Refused], None]
+    ) -> list[Proposal]:
+        try:
+            return self._result(group)
+        except EventError as fault:
+            refused(Refused(str(fault), name[1].encode()))
+            return []
 
     def _result(self, group: Group) -> list[Proposal]:
         told = group.result()

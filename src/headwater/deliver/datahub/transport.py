@@ -130,7 +130,8 @@ class DataHubTransport:
             for each, _ in touched.values():
                 self._groups.save(each)
             if straight:
-                self._emit([made for _, made in straight], "proposals", told, [at for at, _ in straight])
+                name = f"events-{blake2b(b''.join(events), digest_size=8).hexdigest()}"
+                self._emit([made for _, made in straight], name, told, [at for at, _ in straight])
             due = {(each.kind, each.name): each for each in self._groups.due(self._policy, now)}
             due |= {(each.kind, each.name): each for each in self._groups.crowded()}
             for key, each in due.items():

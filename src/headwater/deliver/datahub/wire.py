@@ -59,11 +59,7 @@ def for_file(made: Proposal, most: int) -> bytes:
 
 def is_proposal(payload: bytes) -> bool:
     """Whether it is a proposal that was kept, and no event."""
-    return (
-        b'"entityUrn"' in payload[:4096]
-        and b'"changeType"' in payload[:8192]
-        and b'"eventTime"' not in payload[:200]
-    )
+    return payload[:64].lstrip().startswith(b'{"entityType"')
 
 
 def read_proposal(payload: bytes) -> Proposal:
