@@ -101,6 +101,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "opening comparing",
         "transport",
         "settings",
+        "following",
     ),
     "transport.spool": (
         "identity breaker",

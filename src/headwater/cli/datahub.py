@@ -28,7 +28,7 @@ from headwater.cli._ask import JsonOption, print_json
 from headwater.cli._files import read_events
 from headwater.deliver.datahub import Converter, Proposal, Refused, make
 from headwater.deliver.datahub.comparing import Change, compare
-from headwater.deliver.datahub.settings import Delivery, delivery
+from headwater.deliver.datahub.settings import Delivery, delivering
 from headwater.errors import ConfigError, TransportError
 from headwater.event import Limits
 from headwater.naming import scrub
@@ -258,7 +258,7 @@ class _Conversion:
 
 
 def _loaded() -> Delivery:
-    return delivery(config.options(config.load(), "deliver").get("datahub", {}))
+    return delivering(config.load())
 
 
 def _pairs(settings: list[str]) -> dict[str, Any]:

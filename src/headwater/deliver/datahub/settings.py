@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from headwater import config
 from headwater.deliver.datahub.options import Fixes, Options, make
 from headwater.deliver.datahub.transport import DataHubTransport
 from headwater.errors import ConfigError, UnknownName
@@ -34,6 +35,11 @@ class Delivery(msgspec.Struct, frozen=True):
     def options(self) -> Options:
         """How events become proposals."""
         return make(self.transport.get("options", {}))
+
+
+def delivering(settings: config.Settings) -> Delivery:
+    """What the settings of room `deliver` say of DataHub."""
+    return delivery(config.options(settings, "deliver").get("datahub", {}))
 
 
 def delivery(table: Mapping[str, Any]) -> Delivery:
