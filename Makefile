@@ -141,7 +141,7 @@ live-dlt: live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at scale 1 o
 	        mv $@.why $@; touch -d @0 $@; }
 
 live-datahub: $(READY) .venvs/datahub/.ready ## DataHub delivery at scale 1: every proposal by DataHub's own SDK, S3, a Kafka broker with a registry
-	@$(BIN)/python scripts/live_jars.py broker
+	@$(BIN)/python scripts/live_jars.py broker registry
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/deliver/datahub
 
 # DataHub's SDK, which validates what is made here and reads it with its own file source

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -113,6 +114,26 @@ def rest_catalog(jars: list[Path], folder: Path) -> Iterator[str]:
     log = folder / "rest.log"
     with process([*command, str(folder / "warehouse"), str(port)], log, lambda: listens(port)):
         yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def schema_registry(jars: list[Path], folder: Path) -> Iterator[str]:
+    """Apicurio's registry in memory -> the url at which it speaks as Confluent's does."""
+    port = free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    (runner,) = [each for each in jars if each.name.endswith("runner.jar")]
+    said = {"QUARKUS_HTTP_HOST": "127.0.0.1", "QUARKUS_HTTP_PORT": str(port)}
+    url = f"http://127.0.0.1:{port}/apis/ccompat/v7"
+
+    def answers() -> bool:
+        try:
+            with urllib.request.urlopen(f"{url}/subjects", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    with process([*_JVM, "-jar", str(runner)], folder / "registry.log", answers, said):
+        yield url
 
 
 @contextmanager
