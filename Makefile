@@ -14,7 +14,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
-BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py)))
+BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/datahub.py)))
 LIVE := live-backend live-spark live-pipeline live-airflow live-dlt live-datahub
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with

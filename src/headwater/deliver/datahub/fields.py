@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from headwater.deliver.datahub.facets import Field
@@ -41,8 +42,9 @@ _DEPTH = 50
 """Levels of fields inside of fields that are told."""
 
 
+@lru_cache(4096)  # a few hundred types name most columns
 def type_of(told: str | None) -> dict[str, Any]:
-    """A type as SQL, Spark and the databases write it -> DataHub's.
+    """A type as SQL, Spark and the databases write it -> DataHub's; not to be changed.
 
     >>> type_of("DECIMAL(10, 2)"), type_of("array<string>")
     ({'com.linkedin.schema.NumberType': {}}, {'com.linkedin.schema.ArrayType': {'nestedType': ['string']}})

@@ -173,10 +173,10 @@ class Proposing:
         return [self._column(seen.urn, name, column) for name, column in ordered]
 
     def _column(self, urn: str, name: str, column: Column) -> Fine:
-        sources = sorted(self._urns.field(source, field) for source, field in column.sources)
-        if self._fixes.union_columns:
-            sources = list(dict.fromkeys(sources))
-        operation = ",".join(sorted(column.texts, key=lambda each: (each.lower(), each)))
+        sources = [self._urns.field(source, field) for source, field in column.sources]
+        if len(sources) > 1:
+            sources = sorted(set(sources) if self._fixes.union_columns else sources)
+        operation = column.texts[0] if len(column.texts) == 1 else _joined(column.texts)
         if column.query is not None:
             query = column.query[1]
             operation = f"-- {operation}\n{query}" if operation else query
@@ -269,6 +269,10 @@ class Proposing:
     def _platform_instance(self, orchestrator: str) -> dict[str, str]:
         name = self._options.platform_instance or ""
         return {"platform": platform(orchestrator), "instance": platform_instance(orchestrator, name)}
+
+
+def _joined(texts: list[str]) -> str:
+    return ",".join(sorted(texts, key=lambda each: (each.lower(), each)))
 
 
 def _iso(millis: int) -> str:

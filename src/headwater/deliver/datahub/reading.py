@@ -255,7 +255,9 @@ class Reading:
         schema = reader.read(dataset.facets, "schema", of.SCHEMA)
         if schema is None or schema.fields is None:
             return None
-        ddl = msgspec.json.encode(msgspec.json.decode(raw, type=_Ddl).fields).decode()
+        ddl = bytes(
+            msgspec.json.decode(raw, type=_Ddl).fields
+        ).decode()  # as it came: `parse` took the spaces out
         if self.fixes.full_types:
             return all_fields(schema.fields, self.options.field_paths), ddl
         return java_fields(schema.fields), ddl
@@ -292,7 +294,7 @@ class Reading:
 
 
 class _Ddl(msgspec.Struct):
-    fields: Any = None
+    fields: msgspec.Raw
 
 
 def _present(**told: str | None) -> Iterable[tuple[str, str]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from headwater.errors import EventError
 
 ACTOR = "urn:li:corpuser:datahub"
 UNKNOWN_ACTOR = "urn:li:corpuser:UNKNOWN"
+_IS_RESERVED = re.compile("[,()␟]").search
 _RESERVED = str.maketrans({",": "%2C", "(": "%28", ")": "%29", "␟": "%E2%90%9F"})
 
 
@@ -26,9 +29,7 @@ class Urns:
 
     def part(self, text: str) -> str:
         """A name as it stands inside an urn."""
-        if self._encode:
-            return text.translate(_RESERVED)
-        return text
+        return text.translate(_RESERVED) if self._encode and _IS_RESERVED(text) else text
 
     def dataset(self, platform: str, name: str, fabric: str) -> str:
         """A dataset; its name may be encoded already."""

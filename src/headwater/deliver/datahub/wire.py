@@ -48,8 +48,7 @@ def content_type(made: Proposal) -> str:
 def for_gms(made: Proposal, most: int) -> bytes:
     """A proposal as GMS takes it: the aspect is a text that holds JSON."""
     value = text_of(made, most).decode()
-    head = {name: made[name] for name in ("entityType", "entityUrn", "changeType", "aspectName")}
-    return _encode({**head, "aspect": {"value": value, "contentType": content_type(made)}})
+    return _encode({**made, "aspect": {"value": value, "contentType": content_type(made)}})
 
 
 def for_file(made: Proposal, most: int) -> bytes:
