@@ -14,6 +14,7 @@ from making import JAVA, dataset, raw
 from test_coalescing import APP, OTHER, RUN, STORY, app, sql
 
 from headwater import config
+from headwater.deliver.datahub import groups
 from headwater.deliver.datahub import transport as module
 from headwater.deliver.datahub.transport import DataHubTransport
 from headwater.errors import ConfigError, TransportError
@@ -244,6 +245,26 @@ def test_a_group_that_is_open_when_the_drainer_ends_goes_on_with_the_next(tmp_pa
     assert len(edges[-1]["outputDatasetEdges"]) == 2
     assert len(edges[-1]["inputDatasetEdges"]) == 1
     transport.close()
+
+
+def test_files_of_groups_follow_what_is_open_not_what_was_told(
+    tmp_path: Path, opened: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "IN_FILES", 5)
+    monkeypatch.setattr(groups, "IN_MEMORY", 3)
+    transport = opened(f"datahub+file://{tmp_path}/out.json", coalesce="run", keep=str(tmp_path / "keep"))
+    for number in range(20):
+        run = f"0197f3c6-0000-7000-8000-{number:012}"
+        transport.send(
+            bytes_of(raw("START", run=run), raw("COMPLETE", at=1, run=run, outputs=[dataset("hive", "t")]))
+        )
+    transport.send(bytes_of(raw("START", at=2)))
+    clock(120)
+    transport.tick()
+    endings = [path.suffix for path in (tmp_path / "keep").iterdir()]
+    assert (endings.count(".told"), endings.count(".open")) == (5, 1)
+    again = opened(f"datahub+file://{tmp_path}/out.json", coalesce="run", keep=str(tmp_path / "keep"))
+    assert again.tick(final=True) == 1
 
 
 def test_events_that_were_folded_survive_a_datahub_that_is_down(tmp_path: Path, gms: Gms) -> None:

@@ -22,6 +22,10 @@ REMEMBERED = 24 * 3600.0
 """Seconds that a group is kept after its last event."""
 IN_MEMORY = 1000
 """Groups that are held; others are read from their files when something comes for them."""
+IN_FILES = 10_000
+"""Groups that were told and are kept in files; of more, the oldest go."""
+_OPEN, _SETTLED = ".open", ".told"
+"""Endings of the files of groups that have something to tell, and of those that have not."""
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -116,7 +120,8 @@ class Groups:
         if self._folder is None:
             return
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self._path((each.kind, each.name))
+        key = (each.kind, each.name)
+        path, other = self._path(key, each.dirty), self._path(key, not each.dirty)
         saved = _Saved(
             each.kind,
             each.name,
@@ -132,18 +137,25 @@ class Groups:
         spare = path.with_name(f"{path.name}.{os.getpid()}~")
         with open(os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(_encode(saved))
+            if each.dirty:  # whoever sent the events is about to forget them
+                file.flush()
+                os.fsync(file.fileno())
         spare.replace(path)
+        other.unlink(missing_ok=True)
 
     def tidy(self, now: float) -> None:
         """Let go of what was told long ago, and hold no more than memory should."""
         for key, each in list(self._open.items()):
             if not each.dirty and now - each.changed > REMEMBERED:
                 del self._open[key]
-                if self._folder is not None:
-                    self._path(key).unlink(missing_ok=True)
         spare = [key for key, each in self._open.items() if not each.dirty]
         for key in spare[: max(0, len(self._open) - IN_MEMORY)]:
             del self._open[key]
+        if self._folder is not None and self._folder.is_dir():
+            ages = sorted((_age(path, now), path) for path in self._folder.glob(f"*{_SETTLED}"))
+            for at, (age, path) in enumerate(ages):
+                if age > REMEMBERED or at >= IN_FILES:
+                    path.unlink(missing_ok=True)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -156,13 +168,15 @@ class Groups:
         if self._listed or self._folder is None:
             return
         self._listed = True
-        for path in sorted(self._folder.glob("*.group")) if self._folder.is_dir() else ():
+        for path in sorted(self._folder.glob(f"*{_OPEN}")) if self._folder.is_dir() else ():
             each = self._load(path)
             if each is not None:
                 self._open.setdefault((each.kind, each.name), each)
 
     def _read(self, key: tuple[str, str]) -> Open | None:
-        return None if self._folder is None else self._load(self._path(key))
+        if self._folder is None:
+            return None
+        return self._load(self._path(key, True)) or self._load(self._path(key, False))
 
     def _load(self, path: Path) -> Open | None:
         with suppress(OSError, msgspec.DecodeError):  # cut short, or of an older form: begun anew
@@ -183,6 +197,14 @@ class Groups:
             )
         return None
 
-    def _path(self, key: tuple[str, str]) -> Path:
+    def _path(self, key: tuple[str, str], dirty: bool) -> Path:
         assert self._folder is not None
-        return self._folder / f"{blake2b(repr(key).encode(), digest_size=12).hexdigest()}.group"
+        name = blake2b(repr(key).encode(), digest_size=12).hexdigest()
+        return self._folder / f"{name}{_OPEN if dirty else _SETTLED}"
+
+
+def _age(path: Path, now: float) -> float:
+    try:
+        return now - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
