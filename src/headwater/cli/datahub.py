@@ -29,7 +29,8 @@ from headwater.cli._files import read_events
 from headwater.deliver.datahub import Converter, Proposal, Refused, make
 from headwater.deliver.datahub.comparing import Change, compare
 from headwater.deliver.datahub.settings import Delivery, delivering
-from headwater.errors import ConfigError, TransportError
+from headwater.deliver.datahub.wire import for_file
+from headwater.errors import ConfigError, TooLarge, TransportError
 from headwater.event import Limits
 from headwater.naming import scrub
 from headwater.transport import open_transport
@@ -96,10 +97,10 @@ def run_convert(
     elif output is not None:
         spare = output.with_name(f"{output.name}~")
         with spare.open("wb") as file:
-            _write(told.proposals(), file.write)
+            _write(told.lines(), file.write)
         spare.replace(output)
     else:
-        _write(told.proposals(), sys.stdout.buffer.write)
+        _write(told.lines(), sys.stdout.buffer.write)
         sys.stdout.buffer.flush()
     told.tell(as_json and (dry_run or output is not None), quiet=output is None and not dry_run)
 
@@ -225,6 +226,14 @@ class _Conversion:
                 self.aspects[each["aspectName"]] += 1
                 yield each
 
+    def lines(self) -> Iterator[bytes]:
+        """Every proposal as a file holds it; one that is too long for DataHub is refused."""
+        for each in self.proposals():
+            try:
+                yield for_file(each, self.options.max_string)
+            except TooLarge as fault:
+                self.refused.append(Refused(str(fault), each["entityUrn"].encode()))
+
     def _payloads(self, advance: Any) -> Iterator[bytes]:
         for name in self._files:
             for payload in read_events(name):
@@ -274,12 +283,12 @@ def _pairs(settings: list[str]) -> dict[str, Any]:
     return out
 
 
-def _write(proposals: Iterable[Proposal], write: Any) -> None:
+def _write(proposals: Iterable[bytes], write: Any) -> None:
     first = True
     write(b"[\n")
     for each in proposals:
         write(b"" if first else b",\n")
-        write(msgspec.json.encode(each))
+        write(each)
         first = False
     write(b"\n]\n")
 

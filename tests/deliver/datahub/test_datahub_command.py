@@ -77,6 +77,16 @@ def test_what_cannot_be_converted_is_told_and_the_others_go_on(file: Path) -> No
     assert "hush" not in done.stderr
 
 
+def test_long_texts_are_cut_as_datahubs_own_variable_says(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INGESTION_MAX_SERIALIZED_STRING_LENGTH", "3000")
+    file.write_text(json.dumps(raw(run_facets={"spark.logicalPlan": {"plan": "x" * 9000}})))
+    done = headwater("convert", file)
+    assert done.exit_code == 0
+    assert "[cut: " in done.stdout
+
+
 def test_wrong_options_are_refused(file: Path) -> None:
     for given, why in ((["--set", "envv=x"], "did you mean 'env'"), (["--set", "env"], "name=value")):
         with pytest.raises(ConfigError, match=why):

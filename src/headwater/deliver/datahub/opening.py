@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -16,6 +17,16 @@ ONLY = {
     "producer_config": "kafka", "filename": "objects", "storage_options": "objects",
 }  # fmt: skip
 """Options of one kind of sink alone."""
+
+
+def as_environment_says(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with the longest string that DataHub's own variable allows, unless they say so themselves."""
+    most = os.environ.get("INGESTION_MAX_SERIALIZED_STRING_LENGTH", "")
+    if not most or "max_string" in options:
+        return options
+    if not most.isdecimal():
+        raise ConfigError(f"INGESTION_MAX_SERIALIZED_STRING_LENGTH: {most!r} is no whole number")
+    return {**options, "max_string": max(1000, int(most))}
 
 
 def open_sink(url: str, given: dict[str, Any], timeout: float, most: int, retries: int) -> Sink:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from headwater import config
+from headwater.deliver.datahub.opening import as_environment_says
 from headwater.deliver.datahub.options import Fixes, Options, make
 from headwater.deliver.datahub.transport import DataHubTransport
 from headwater.errors import ConfigError, UnknownName
@@ -56,7 +57,7 @@ def delivery(table: Mapping[str, Any]) -> Delivery:
         )
     if isinstance(every, bool) or not isinstance(every, int | float) or every <= 0:
         raise ConfigError(f"deliver.datahub.every: {every!r} is no number of seconds")
-    options = dict(given.pop("options", {}) or {})
+    options = as_environment_says(dict(given.pop("options", {}) or {}))
     out: dict[str, Any] = {}
     for name, value in given.items():
         if name in _TRANSPORT:

@@ -8,7 +8,6 @@ proposals, and is sent again by a replay.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ import msgspec
 
 from headwater.deliver.datahub.converting import Converter
 from headwater.deliver.datahub.groups import Groups, Open, Policy
-from headwater.deliver.datahub.opening import ONLY, open_sink
+from headwater.deliver.datahub.opening import ONLY, as_environment_says, open_sink
 from headwater.deliver.datahub.options import make
 from headwater.deliver.datahub.proposing import Proposal
 from headwater.deliver.datahub.wire import is_proposal, read_proposal
@@ -298,10 +297,4 @@ def _options(given: Mapping[str, Any] | str | None) -> dict[str, Any]:
         if not isinstance(told, dict):
             raise ConfigError("options: no table")
         given = told
-    options = dict(given or {})
-    most = os.environ.get("INGESTION_MAX_SERIALIZED_STRING_LENGTH", "")
-    if most and "max_string" not in options:
-        if not most.isdecimal():
-            raise ConfigError(f"INGESTION_MAX_SERIALIZED_STRING_LENGTH: {most!r} is no whole number")
-        options["max_string"] = max(1000, int(most))
-    return options
+    return as_environment_says(dict(given or {}))
