@@ -195,6 +195,29 @@ def test_tags_and_a_parent_job_come_from_the_configuration() -> None:
     assert aspect(made, "dataJobInputOutput")["inputDatajobs"] == [job]
 
 
+PARENTS = [
+    # what is put together, the parent of a query, the parent of the application
+    ("none", APP, PARENT),
+    ("run", APP, PARENT),
+    ("application", None, PARENT),
+    ("group", None, PARENT),
+]
+
+
+@pytest.mark.parametrize(("by", "of_query", "of_application"), PARENTS)
+def test_a_query_has_its_application_for_a_parent_unless_it_is_a_part_of_it(
+    by: str, of_query: str | None, of_application: str
+) -> None:
+    above = {"run": {"runId": PARENT}, "job": {"namespace": "airflow", "name": "dag.task"}}
+
+    def parent(told: dict[str, Any]) -> str | None:
+        relations = aspect(coalesce([told], by), "dataProcessInstanceRelationships")
+        return (relations.get("parentInstance") or "").removeprefix("urn:li:dataProcessInstance:") or None
+
+    assert parent(sql("START", RUN, 1)) == of_query
+    assert parent(app("START", 0, run_facets={"parent": above})) == of_application
+
+
 GROUPS = [
     # event, the run that its group is named for
     (app("START", 0), APP),

@@ -55,6 +55,8 @@ class Converter:
         told.collapsed = self.by == "group" or (
             self.by == "application" and told.names[1].orchestrator in _COLLAPSED
         )
+        if told.collapsed and told.parent is not None and told.parent[1][0] == told.group:
+            told.parent = None  # a part of the group is not its parent
         if not told.collapsed:
             told.group = told.run[1]
             told.complete = told.ended is not None

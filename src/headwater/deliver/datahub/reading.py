@@ -99,17 +99,17 @@ class Reading:
         elif not self.fixes.skip_other_runs:
             told.succeeded = (stamp, (told.time, event.type))
         if parent is not None:
-            told.parent = self._parent(parent, told, stamp)
+            told.parent = self._parent(parent, stamp)
         told.run_properties = {name: (stamp, text) for name, text in self._of_run(facets, reader)}
         told.application = {name: (stamp, text) for name, text in _application(facets, reader)}
         return told
 
-    def _parent(self, parent: of.Parent, told: Told, stamp: Stamp) -> First | None:
-        """The run that started this one, where it is not the group's own."""
+    def _parent(self, parent: of.Parent, stamp: Stamp) -> First | None:
+        """The run that started this one."""
         above = parent.run.runId if parent.run is not None else None
         job = parent.job if parent.job is not None and parent.job.namespace and parent.job.name else None
         runs = orchestrator_of(parent.producer or "", None, None, self.options, self.fixes) if job else ""
-        if not self.fixes.parent_instances or not above or run_uuid(above) == told.group:
+        if not self.fixes.parent_instances or not above:
             return None
         urn = None
         if job is not None and job.name is not None and job.namespace is not None:

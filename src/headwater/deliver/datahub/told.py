@@ -88,7 +88,7 @@ class Told(msgspec.Struct):
     """The last that ended badly"""
     ended: int | None = None
     parent: First | None = None
-    """The run outside of the group that started it: (run id, the urn of its job or None)"""
+    """The run that started it, none of the group's own: (run id, the urn of its job or None)"""
     run_properties: dict[str, Last] = {}
     application: dict[str, First] = {}
     streaming: bool = False
