@@ -14,8 +14,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
-BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/connect.py)))
-LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt
+BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/connect.py bench/datahub.py)))
+LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt live-datahub
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
@@ -32,6 +32,7 @@ AIRFLOW_ALL := 'apache-airflow-providers-openlineage>=2.20,<3' apache-airflow-pr
 # older dlts, each in an environment of its own
 DLTS := 1.20 1.25
 DLT_TESTS := pytest hypothesis jsonschema rfc3339-validator 'psycopg[binary]' 'pandas<3' 'pyarrow>=18' deltalake
+DATAHUB := 'acryl-datahub[datahub-rest,datahub-kafka]==1.7.*' msgspec
 CODE := src tests bench scripts
 
 .PHONY: help setup check test smoke live live-jars $(LIVE) bench demo docs lock dist clean
@@ -140,6 +141,18 @@ live-dlt: live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at scale 1 o
 	@rm -rf $(@D) && mkdir -p $(@D) && echo "setting up $(@D)"
 	@( $(UV) venv --quiet --no-project --allow-existing --python $(BIN)/python $(@D) && VIRTUAL_ENV="$(CURDIR)/$(@D)" \
 	   $(UV) pip install --quiet 'dlt[duckdb,filesystem,parquet,postgres,sql_database]==$*.*' $(DLT_TESTS) --editable '.[server,dlt]' ) >$(@D)/.log 2>&1 \
+	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
+	        mv $@.why $@; touch -d @0 $@; }
+
+live-datahub: $(READY) .venvs/datahub/.ready ## DataHub delivery at scale 1: every proposal by DataHub's own SDK, S3, a Kafka broker with a registry
+	@$(BIN)/python scripts/live_jars.py broker schema-registry
+	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/deliver/datahub
+
+# DataHub's SDK, which validates what is made here and reads it with its own file source
+.venvs/datahub/.ready: pyproject.toml | $(READY)
+	@rm -rf $(@D) && mkdir -p $(@D) && echo "setting up $(@D)"
+	@( $(UV) venv --quiet --no-project --allow-existing --python $(BIN)/python $(@D) && VIRTUAL_ENV="$(CURDIR)/$(@D)" \
+	   $(UV) pip install --quiet $(DATAHUB) ) >$(@D)/.log 2>&1 \
 	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
 	        mv $@.why $@; touch -d @0 $@; }
 

@@ -14,7 +14,7 @@ HeadwaterError
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 
 class HeadwaterError(Exception):
@@ -94,8 +94,9 @@ class TransportError(HeadwaterError):
     """Events could not be handed on.
 
     `refused` tells which the receiver did not take, by position, and why; `pending` which positions may be sent
-    again (None: nothing is known of single events); `retry_after` the seconds that the receiver asked for. `cause` is a
-    word that is the same each time: `unreachable`, `http_503`.
+    again (None: nothing is known of single events); `retry_after` the seconds that the receiver asked for. `letters` are
+    what was made of events and refused, with why: to be kept as they are. `cause` is a word that is the same each
+    time: `unreachable`, `http_503`.
     """
 
     exit_code = 4
@@ -109,9 +110,11 @@ class TransportError(HeadwaterError):
         pending: Iterable[int] | None = None,
         retry_after: float | None = None,
         cause: str = "other",
+        letters: Sequence[tuple[str, bytes]] = (),
     ) -> None:
         super().__init__(message)
         self.retryable, self.cause = retryable, cause
+        self.letters = tuple(letters)
         self.refused = dict(refused or {})
         self.pending = None if pending is None else frozenset(pending)
         self.retry_after = retry_after

@@ -19,6 +19,8 @@ from uuid import uuid4
 import msgspec
 
 from headwater.deliver import webhook
+from headwater.deliver.datahub.following import Follower
+from headwater.deliver.datahub.settings import Delivery
 from headwater.deliver.webhook import Happening, Options
 from headwater.errors import HeadwaterError, TransportError
 from headwater.guard import guard
@@ -258,8 +260,8 @@ JOBS: dict[str, Job] = {"notify": (5.0, notify), "send": (2.0, send), "tidy": (3
 """What happens by itself: name -> (seconds between, function). To add one, add a line."""
 
 
-def jobs(retention: Retention) -> dict[str, Job]:
-    """All of it, with letting go what is no longer kept, as often as the settings say."""
+def jobs(retention: Retention, datahub: Delivery | None = None) -> dict[str, Job]:
+    """All of it, with letting go what is no longer kept, and delivering to DataHub, as the settings say."""
 
     def keep(turn: Turn) -> int:
         def told(kind: str, done: int, of: int) -> None:
@@ -268,5 +270,11 @@ def jobs(retention: Retention) -> dict[str, Job]:
         gone = retain(turn.store, retention, turn.clock(), told)
         return gone.runs + gone.events + gone.facets + gone.rejects
 
+    out = dict(JOBS)
     every = age(retention.every, "retention.every")
-    return JOBS if every is None else {**JOBS, "retain": (every / SECOND, keep)}
+    if every is not None:
+        out["retain"] = (every / SECOND, keep)
+    if datahub is not None and datahub.to:
+        follower = Follower(datahub)  # what is wrong with the settings is told now
+        out["datahub"] = (datahub.every, lambda turn: follower.round(turn.store, turn.clock, turn.renew))
+    return out

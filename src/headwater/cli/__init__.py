@@ -26,6 +26,7 @@ COMMANDS = (
     "tail",
     "spool",
     "pipeline",
+    "datahub",
     "dlt",
     "connect",
     "airflow",

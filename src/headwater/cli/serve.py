@@ -47,6 +47,7 @@ def serve(
         if (fault.name or "").startswith("headwater"):
             raise
         raise NotInstalled("headwater serve", "server") from fault
+    from headwater.deliver.datahub.settings import delivering
     from headwater.event import Limits
     from headwater.ingest import Retention
     from headwater.redact import Redaction
@@ -62,6 +63,7 @@ def serve(
     consume = Consume(**config.options(settings, "consume"))
     retention = Retention(**config.options(settings, "retention"))
     redaction = Redaction(**config.options(settings, "redact"))
+    datahub = delivering(settings)
     oidc = Oidc(**config.options(settings, "oidc"))
     set_up_logging(serving.log_format, settings.log_level)
     opened = open_configured(settings)
@@ -71,6 +73,8 @@ def serve(
         address = f"http://{serving.host}:{sock.getsockname()[1]}{serving.base_path}"
         typer.echo(f"Headwater serves {scrub(opened.url)} at {address} (Ctrl-C stops it)", err=True)
         typer.echo(f"Send events with: OPENLINEAGE_URL={address}", err=True)
+        if datahub.to and serving.work and not serving.read_only:
+            typer.echo(f"What it takes in is delivered to {scrub(datahub.to)}", err=True)
         if not serving.needs_keys and not serving.local:
             typer.echo("Everyone who can reach it may read and write: nobody is asked for a key", err=True)
         run_server(
@@ -83,6 +87,7 @@ def serve(
             redaction=redaction,
             oidc=oidc,
             retention=retention,
+            datahub=datahub,
         )
     finally:
         opened.close()

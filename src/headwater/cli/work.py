@@ -35,6 +35,7 @@ def work(
     as_json: JsonOption = False,
 ) -> None:
     """Work in the foreground."""
+    from headwater.deliver.datahub.settings import delivering
     from headwater.ingest import Retention
     from headwater.work import Worker, jobs
 
@@ -42,7 +43,7 @@ def work(
     retention = Retention(**config.options(settings, "retention"))
     opened = open_configured(settings)
     try:
-        worker = Worker(opened, jobs(retention))
+        worker = Worker(opened, jobs(retention, delivering(settings)))
         if once:
             done = worker.once(every=True)
             if done is not None:

@@ -67,6 +67,10 @@ ROOMS: Mapping[str, Room] = {
         "Options of the transport that `transport` names; its `url` is the setting `transport`.",
         table="headwater.transport:TRANSPORTS",
     ),
+    "deliver": Room(
+        "Where else what is taken in is delivered to, see docs/datahub.md.",
+        "headwater.deliver.datahub.settings:Deliver",
+    ),
     "dlt": Room(
         "How pipelines of dlt are captured, see docs/dlt.md.",
         "headwater.dlt:Capturing",

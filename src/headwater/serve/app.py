@@ -20,6 +20,8 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 import headwater
+from headwater.deliver.datahub.following import lag
+from headwater.deliver.datahub.settings import Delivery
 from headwater.errors import HeadwaterError, TransportError
 from headwater.event import Limits
 from headwater.ingest import Retention
@@ -66,6 +68,7 @@ READS = [
 WRITES = [
     lineage.post_event,
     lineage.post_batch,
+    lineage.post_datahub,
     running.post_check,
     *marquez.WRITES,
     *correlator.WRITES,
@@ -95,9 +98,11 @@ def create_app(
     redaction: Redaction = Redaction(),  # noqa: B008 - frozen
     oidc: Oidc = Oidc(),  # noqa: B008 - frozen
     retention: Retention = Retention(),  # noqa: B008 - frozen
+    datahub: Delivery | None = None,
 ) -> Litestar:
     """The app over a store; `/metrics` tells of a spool on this machine, too. Whoever opened the store closes it."""
-    tally = metrics.Tally(spool, store.room)
+    delivers = datahub is not None and datahub.to is not None
+    tally = metrics.Tally(spool, store.room, (lambda: lag(store)) if delivers else None)
     gate = Gate(store, serving, oidc, count=tally.turn_away)
     arriving = Arriving(4 * serving.max_request_bytes)
 
@@ -107,7 +112,8 @@ def create_app(
         app.state.intake = intake
         fed = consume.brokers and not serving.read_only
         feed = Feed(store, consume, limits, redaction, count=tally.count) if fed else None
-        worker = Worker(store, jobs(retention)) if serving.work and not serving.read_only else None
+        works = serving.work and not serving.read_only
+        worker = Worker(store, jobs(retention, datahub)) if works else None
         if worker is not None:
             worker.start()
         tally.watch(intake, lambda: arriving.bytes)
@@ -198,6 +204,7 @@ def run_server(
     redaction: Redaction = Redaction(),  # noqa: B008 - frozen
     oidc: Oidc = Oidc(),  # noqa: B008 - frozen
     retention: Retention = Retention(),  # noqa: B008 - frozen
+    datahub: Delivery | None = None,
 ) -> None:
     """Serve until interrupted."""
     import uvicorn
@@ -206,7 +213,15 @@ def run_server(
 
     check_keys(store, serving, oidc)
     app = create_app(
-        store, serving, limits, spool, consume=consume, redaction=redaction, oidc=oidc, retention=retention
+        store,
+        serving,
+        limits,
+        spool,
+        consume=consume,
+        redaction=redaction,
+        oidc=oidc,
+        retention=retention,
+        datahub=datahub,
     )
     config = uvicorn.Config(
         app,

@@ -45,6 +45,26 @@ async def post_event(request: Request[Any, Any, State], state: State) -> Respons
 
 
 @post(
+    "/openapi/openlineage/api/v1/lineage",
+    status_code=200,
+    scope="ingest",
+    operation_class=TakesEvent,
+    responses=_REFUSALS,
+)
+async def post_datahub(request: Request[Any, Any, State], state: State) -> Response[bytes]:
+    """Take one event where DataHub's own server takes it, so that a producer that is set up for it needs no change."""
+    body = await _body(request, state)
+    fault = broken_rule(body)
+    if fault is not None:
+        await state.intake.refuse(body, fault)
+        raise fault
+    outcome = await state.intake.take([body])
+    if outcome.rejected:
+        raise outcome.rejected[0][1]
+    return Response(b"", status_code=200)
+
+
+@post(
     ["/api/v1/lineage/batch", "/api/v1/lineage/events"],
     status_code=200,
     scope="ingest",

@@ -37,7 +37,10 @@ class Tally:
     """Counts what one app did. `spool` is a spool directory on this machine, to be told of with it."""
 
     def __init__(
-        self, spool: Path | None = None, room: Callable[[], Mapping[str, Any]] | None = None
+        self,
+        spool: Path | None = None,
+        room: Callable[[], Mapping[str, Any]] | None = None,
+        datahub: Callable[[], Mapping[str, float]] | None = None,
     ) -> None:
         self.registry = known = CollectorRegistry()
         self._events = Counter(
@@ -69,6 +72,8 @@ class Tally:
             self.registry.register(SpoolCollector(spool))
         if room is not None:
             self.registry.register(_RoomCollector(room))
+        if datahub is not None:
+            self.registry.register(_DataHubCollector(datahub))
 
     def count(self, outcome: Outcome, seconds: float) -> None:
         """One transaction was made."""
@@ -123,6 +128,35 @@ class _RoomCollector(Collector):
         ):
             if room.get(key) is not None:  # a database elsewhere does not tell of its disk
                 yield GaugeMetricFamily(name, about, value=room[key])
+
+
+class _DataHubCollector(Collector):
+    """How far the delivery to DataHub is behind, and what it holds."""
+
+    def __init__(self, lag: Callable[[], Mapping[str, float]]) -> None:
+        self._lag = lag
+
+    def describe(self) -> list[Metric]:
+        """Nothing to ask the store for beforehand."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Asked at each scrape; of a store that does not answer nothing is told."""
+        try:
+            lag = self._lag()
+        except StoreError:
+            return
+        for name, key, about in (
+            (
+                "headwater_datahub_lag_entries",
+                "entries",
+                "Entries of the log that DataHub was not told of yet.",
+            ),
+            ("headwater_datahub_lag_seconds", "seconds", "Seconds since the first of them happened."),
+            ("headwater_datahub_open_groups", "open", "Run groups with something that was not told yet."),
+            ("headwater_datahub_refused", "refused", "Proposals and events that were refused, and are kept."),
+        ):
+            yield GaugeMetricFamily(name, about, value=lag[key])
 
 
 @get("/metrics", sync_to_thread=True, include_in_schema=False, scope="read")

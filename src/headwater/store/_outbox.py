@@ -90,8 +90,9 @@ def put(connection: Connection, hook: str, key: str, event: str, body: bytes, no
 
 
 def due(connection: Connection, now: int, limit: int = 20) -> list[Message]:
-    """The messages whose time has come, the oldest first."""
+    """The messages for hooks whose time has come, the oldest first."""
     query = select(outbox).where(outbox.c.state == "waiting", outbox.c.due_at <= now)
+    query = query.where(outbox.c.hook.in_(select(hooks.c.name)))  # other deliveries keep theirs here, too
     rows = connection.execute(query.order_by(outbox.c.due_at, outbox.c.id).limit(limit))
     return [Message(*row) for row in rows]
 

@@ -48,6 +48,19 @@ class KeepsWills(Protocol):
         """The run has ended: its will is not to be sent."""
 
 
+@runtime_checkable
+class HoldsBack(Protocol):
+    """A transport that puts events together, and hands them on later; where it is told a `keep`, it loses none meanwhile."""
+
+    def tick(self, *, final: bool = False) -> int:
+        """Hand on what is due, or with `final` all that is held; how much that was.
+
+        Raises:
+            TransportError: not all was taken; `letters` are to be kept, the rest is tried at the next tick.
+
+        """
+
+
 TRANSPORTS: plugins.Table = {
     "memory": ("headwater.transport.memory:MemoryTransport", None),
     "console": ("headwater.transport.console:ConsoleTransport", None),
@@ -58,6 +71,12 @@ TRANSPORTS: plugins.Table = {
     "s3": ("headwater.transport.objects:ObjectTransport", "s3"),
     "gs": ("headwater.transport.objects:ObjectTransport", "s3"),
     "abfss": ("headwater.transport.objects:ObjectTransport", "s3"),
+    "datahub+rest": ("headwater.deliver.datahub.transport:DataHubTransport", None),
+    "datahub+kafka": ("headwater.deliver.datahub.transport:DataHubTransport", "kafka"),
+    "datahub+file": ("headwater.deliver.datahub.transport:DataHubTransport", None),
+    "datahub+s3": ("headwater.deliver.datahub.transport:DataHubTransport", "s3"),
+    "datahub+gs": ("headwater.deliver.datahub.transport:DataHubTransport", "s3"),
+    "datahub+abfss": ("headwater.deliver.datahub.transport:DataHubTransport", "s3"),
     "fanout": ("headwater.transport.fanout:FanoutTransport", None),
     "spool": ("headwater.transport.spool:SpoolTransport", None),
 }

@@ -15,7 +15,10 @@ from headwater.errors import ConfigError
 from headwater.transport import Transport, open_transport
 
 FALLBACK = "http://localhost:5000"
-SPOOLED = frozenset({"http", "https", "kafka", "s3", "gs", "abfss"})
+SPOOLED = frozenset(
+    {"http", "https", "kafka", "s3", "gs", "abfss"}
+    | {f"datahub+{kind}" for kind in ("rest", "kafka", "file", "s3", "gs", "abfss")}
+)
 """Transports that may make a host wait: they have the spool before them, unless they are told `direct`."""
 
 _log = logging.getLogger("headwater")

@@ -75,7 +75,7 @@ class ObjectTransport:
             return
         try:
             self._system().pipe_file(self._name(), lines(events))
-        except _faults() as fault:
+        except faults() as fault:
             why = str(fault).strip() or type(fault).__name__
             hint = ": is there such a bucket?" if isinstance(fault, FileNotFoundError) else ""
             raise TransportError(f"cannot write {self._shown}: {why}{hint}", retryable=True) from None
@@ -107,6 +107,7 @@ class ObjectTransport:
         return system
 
 
-def _faults() -> tuple[type[Exception], ...]:
+def faults() -> tuple[type[Exception], ...]:
+    """What writing to a bucket may raise, of the libraries that are loaded."""
     found = [getattr(sys.modules.get(module), name, None) for module, name in _FAULTS]
     return (OSError, ValueError, *(each for each in found if each is not None))

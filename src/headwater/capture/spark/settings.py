@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from headwater import config
-from headwater.capture.spark._datahub import DATAHUB, of_datahub
+from headwater.capture.spark._datahub import DATAHUB, datahub_layer, delivers, of_datahub
 from headwater.capture.spark._destination import (
     OURS,
     THEIRS,
@@ -85,7 +85,7 @@ class SparkSettings:
     """What a Spark configuration says besides the settings that every part of Headwater has."""
 
     layers: tuple[config.Layer, ...] = ()
-    """For `config.load(between=…)`: spark.headwater.*, then spark.openlineage.*"""
+    """For `config.load(between=…)`: spark.headwater.*, then spark.openlineage.*, then spark.datahub.*"""
     app_name: str | None = None
     run_id: str | None = None
     parent: Ancestor | None = None
@@ -157,7 +157,10 @@ def read(
     place = place_of(theirs.get("url"), warnings)
     wanted = "transport" not in mine and not (options or {}).get("transport")
     layer, used = their_layer(theirs, place, cwd or Path.cwd(), wanted=wanted)
-    given = {**of_datahub(under(conf, DATAHUB), warnings), **given}
+    datahub = under(conf, DATAHUB)
+    given = {**of_datahub(datahub, warnings), **given}
+    if delivers(datahub) and (not wanted or "transport" in layer):
+        warnings.append(f"nothing is sent to DataHub: another transport goes before {DATAHUB}*")
     seen = _Seen(given)
     context = _context(seen.text("context"))
     parent, root = (
@@ -165,7 +168,7 @@ def read(
         for prefix in ("parent", "rootParent")
     )
     made = SparkSettings(
-        layers=(mine, layer),
+        layers=(mine, layer, datahub_layer(datahub, conf.get("spark.app.name"), cwd or Path.cwd())),
         app_name=seen.text("appName"),
         run_id=_uuid("applicationRunId", seen.text("applicationRunId")),
         parent=_of_context(context) or parent,

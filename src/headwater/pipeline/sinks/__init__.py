@@ -23,6 +23,10 @@ SINKS: plugins.Table = {
     "iceberg": ("headwater.pipeline.sinks.lake:Iceberg", "pipeline"),
     "postgresql": ("headwater.pipeline.sinks.serving:Serving", "pipeline"),
     "sqlite": ("headwater.pipeline.sinks.serving:Serving", "pipeline"),
+    "datahub+rest": ("headwater.pipeline.sinks.datahub:DataHub", "pipeline"),
+    "datahub+kafka": ("headwater.pipeline.sinks.datahub:DataHub", "pipeline"),
+    "datahub+file": ("headwater.pipeline.sinks.datahub:DataHub", "pipeline"),
+    "datahub+s3": ("headwater.pipeline.sinks.datahub:DataHub", "pipeline"),
 }
 
 

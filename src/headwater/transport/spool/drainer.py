@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from inspect import signature
+from pathlib import Path
 from time import sleep
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ import msgspec
 
 from headwater import plugins
 from headwater.errors import HeadwaterError, TransportError
-from headwater.transport import TRANSPORTS, Transport, open_transport
+from headwater.transport import TRANSPORTS, HoldsBack, Transport, open_transport
 from headwater.transport._answers import run_of
 from headwater.transport.spool import dead
 from headwater.transport.spool.backlog import Backlog, make_room
@@ -107,6 +108,7 @@ class Drainer:
                 if self.round():
                     empty, pause = clock.steady(), POLL[0]
                 elif not follow and clock.steady() - empty >= linger * 1e9:
+                    self._hand_on(final=True)
                     self._tell("ended")  # whoever emits from now on starts another; what came before is ours
                     if not self.round():
                         return self.state
@@ -147,13 +149,27 @@ class Drainer:
             done += reached
             if left:  # by the next look others may have come
                 return max(1, done)
-        return done + self._execute()
+        return done + self._execute() + self._hand_on()
 
     def close(self) -> None:
         """Close the transport."""
         if self._transport is not None:
             self._transport.close()
             self._transport = None
+
+    def _hand_on(self, *, final: bool = False) -> int:
+        """Have a transport that holds something back hand on what is due."""
+        if not isinstance(self._transport, HoldsBack):
+            return 0
+        try:
+            return self._transport.tick(final=final)
+        except TransportError as fault:
+            self._bury([dead.Letter(reason, made) for reason, made in fault.letters])
+            if fault.retryable and not final:
+                self._bear(fault)
+            elif fault.cause != "refused":
+                raise Stopped(fault) from None
+        return 1
 
     def _execute(self) -> int:
         """Put the wills of the dead among what waits; deleted before that, one might be lost."""
@@ -235,7 +251,7 @@ class Drainer:
         buried = [
             dead.Letter(reason, part[at]) for at, reason in sorted(fault.refused.items()) if at not in again
         ]
-        self._bury(buried)
+        self._bury(buried + [dead.Letter(reason, made) for reason, made in fault.letters])
         return again
 
     def _bear(self, fault: TransportError) -> None:
@@ -266,7 +282,9 @@ class Drainer:
             if told is not None:
                 self.close()
                 self._target, self._told = self.place.target(), (told, clock.wall())
-                self._transport = open_transport(sending(self._target.to, self._timeout))
+                self._transport = open_transport(
+                    sending(self._target.to, self._timeout, self.place / "groups")
+                )
         except OSError as fault:
             raise Stopped(self._broken(fault)) from None
         except HeadwaterError as fault:
@@ -309,10 +327,12 @@ class Drainer:
     _written = 0.0
 
 
-def sending(target: dict[str, Any], timeout: float | None = None) -> dict[str, Any]:
-    """The target as the drainer opens it: it does the waiting and asking again itself."""
+def sending(target: dict[str, Any], timeout: float | None = None, keep: Path | None = None) -> dict[str, Any]:
+    """The target as the drainer opens it: it does the waiting and asking again itself, and has room to `keep` something."""
     takes = signature(plugins.find("transport", urlsplit(str(target.get(TO))).scheme, TRANSPORTS)).parameters
     out = {**target, "retries": 0} if "retries" in takes else dict(target)
+    if keep is not None and "keep" in takes:
+        out.setdefault("keep", str(keep))
     return {**out, "timeout": timeout} if timeout is not None and "timeout" in takes else out
 
 
