@@ -367,3 +367,16 @@ KNOWN = {
 )
 def test_what_people_use_is_known(kind: str) -> None:
     assert callable(find("smt", kind, TRANSFORMS))
+
+
+def test_a_header_becomes_a_field_deep_in_a_struct_that_is_there() -> None:
+    chain = config(
+        (f"{KAFKA}InsertHeader", {"header": "h", "value.literal": "x"}),
+        (f"{DEBEZIUM}HeaderToValue", {"headers": "h", "fields": "after.hv", "operation": "copy"}),
+    )
+    (after,) = follow(chain, Record("t", value=struct(ENVELOPE)))
+    row = after.value.child("after")
+    assert row is not None
+    assert [name for name, _ in row.fields or ()] == ["id", "hv"]
+    (plain,) = follow(chain, Record("t", value=struct({"a": "int"})))
+    assert [name for name, _ in plain.value.fields or ()] == ["a"]

@@ -140,11 +140,20 @@ def header_to_value(record: Record, settings: Mapping[str, str], part: Part) -> 
             record = record.noted(
                 f"whether records have a header {header}, for the field {field}, only the data tell"
             )
-        elif "." not in field:
-            value = value.put(field, known[header])
+        else:
+            value = _put(value, field.split("."), known[header])
     if settings.get("operation", "").strip().lower() == "move":
         record = replace(record, headers=tuple(each for each in record.headers if each[0] not in headers))
     return (replace(record, value=value),)
+
+
+def _put(value: Node, path: list[str], node: Node) -> Node:
+    """With a field in a struct that is there, however deep."""
+    name, *rest = path
+    if not rest:
+        return value.put(name, node)
+    inner = value.child(name)
+    return value if inner is None or not inner.is_struct else value.put(name, _put(inner, rest, node))
 
 
 def content_based_router(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
