@@ -321,6 +321,31 @@ def test_no_chain_however_configured_raises_or_invents(chain: Any) -> None:
                 assert origin.path in real, "an origin that no field of the record has"
 
 
+@pytest.mark.parametrize(
+    ("topic", "settings", "fits"),
+    [
+        ("srv.public.orders", {}, None),
+        ("srv._timescaledb_internal._hyper_1_1_chunk", {}, "timescaledb.public.conditions"),
+        ("srv._timescaledb_internal._hyper_1_1_chunk", {"target.topic.prefix": "ts"}, "ts.public.conditions"),
+        ("srv.mine.chunk", {"schema.list": "other,mine"}, "timescaledb.public.conditions"),
+    ],
+)
+def test_chunks_go_where_only_the_database_knows(
+    topic: str, settings: dict[str, str], fits: str | None
+) -> None:
+    import re
+
+    kind = "io.debezium.connector.postgresql.transforms.timescaledb.TimescaleDb"
+    (after,) = follow(config((kind, settings)), Record(topic, value=struct({"a": "int"})))
+    assert after.topic == topic
+    assert (after.fits is None) is (fits is None)
+    if fits is not None:
+        assert after.fits is not None
+        assert re.fullmatch(after.fits, fits)
+        assert not re.fullmatch(after.fits, topic)
+        assert after.notes
+
+
 KNOWN = {
     "org.apache.kafka.connect.transforms": "Cast DropHeaders ExtractField Filter Flatten HeaderFrom HoistField InsertField InsertHeader MaskField"
     " RegexRouter ReplaceField SetSchemaMetadata TimestampConverter TimestampRouter ValueToKey",
@@ -342,3 +367,16 @@ KNOWN = {
 )
 def test_what_people_use_is_known(kind: str) -> None:
     assert callable(find("smt", kind, TRANSFORMS))
+
+
+def test_a_header_becomes_a_field_deep_in_a_struct_that_is_there() -> None:
+    chain = config(
+        (f"{KAFKA}InsertHeader", {"header": "h", "value.literal": "x"}),
+        (f"{DEBEZIUM}HeaderToValue", {"headers": "h", "fields": "after.hv", "operation": "copy"}),
+    )
+    (after,) = follow(chain, Record("t", value=struct(ENVELOPE)))
+    row = after.value.child("after")
+    assert row is not None
+    assert [name for name, _ in row.fields or ()] == ["id", "hv"]
+    (plain,) = follow(chain, Record("t", value=struct({"a": "int"})))
+    assert [name for name, _ in plain.value.fields or ()] == ["a"]

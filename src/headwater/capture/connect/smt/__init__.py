@@ -65,7 +65,7 @@ def _table() -> dict[str, tuple[str, str | None]]:
             "io.debezium.transforms.partitions.": "PartitionRouting=same ComputePartition=same",
             "io.debezium.connector.mongodb.transforms.": "ExtractNewDocumentState",
             "io.debezium.connector.mongodb.transforms.outbox.": "MongoEventRouter=EventRouter",
-            "io.debezium.connector.postgresql.transforms.timescaledb.": "TimescaleDb=same",
+            "io.debezium.connector.postgresql.transforms.timescaledb.": "TimescaleDb",
             "io.debezium.connector.postgresql.transforms.": "DecodeLogicalDecodingMessageContent=same",
         },
         _OTHERS: {

@@ -21,6 +21,7 @@ __all__ = [
     "filter",
     "header_to_value",
     "same",
+    "timescale_db",
 ]
 
 _SCRIPT = "a script decides; only topics that were seen are told"
@@ -139,11 +140,20 @@ def header_to_value(record: Record, settings: Mapping[str, str], part: Part) -> 
             record = record.noted(
                 f"whether records have a header {header}, for the field {field}, only the data tell"
             )
-        elif "." not in field:
-            value = value.put(field, known[header])
+        else:
+            value = _put(value, field.split("."), known[header])
     if settings.get("operation", "").strip().lower() == "move":
         record = replace(record, headers=tuple(each for each in record.headers if each[0] not in headers))
     return (replace(record, value=value),)
+
+
+def _put(value: Node, path: list[str], node: Node) -> Node:
+    """With a field in a struct that is there, however deep."""
+    name, *rest = path
+    if not rest:
+        return value.put(name, node)
+    inner = value.child(name)
+    return value if inner is None or not inner.is_struct else value.put(name, _put(inner, rest, node))
 
 
 def content_based_router(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
@@ -154,3 +164,18 @@ def content_based_router(record: Record, settings: Mapping[str, str], part: Part
 def filter(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
     """A script decides what passes."""
     return (replace(record, filtered=True).noted("a script decides which records pass"),)
+
+
+def timescale_db(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
+    """The chunks of a table go to the topic of that table, which only the database knows; other tables pass."""
+    inner = listed(settings, "schema.list") or ["_timescaledb_internal"]
+    if record.fits is None and not _within(record.topic, inner):
+        return (record,)
+    prefix = settings.get("target.topic.prefix") or "timescaledb"
+    fits = rf"{re.escape(prefix)}\..+"
+    return (replace(record, fits=fits).noted(f"only the database knows whose chunk it is: {prefix}.…"),)
+
+
+def _within(topic: str, schemas: Sequence[str]) -> bool:
+    """Whether a topic `server.schema.table` is of a table in one of these schemas."""
+    return any(each in schemas for each in topic.split(".")[-2:-1])
