@@ -239,6 +239,24 @@ def test_a_bucket_may_have_an_instance() -> None:
     assert short(urn_of("s3://b", "k", **given, **JAVA)) == "s3,b/k"
 
 
+DESCRIBED = [
+    # what Spark says of a stream's source or sink, platform and name
+    ("KafkaV2[Subscribe[my-topic]]", "kafka,my-topic"),
+    ("KafkaV2[SubscribePattern[shop.*]]", "kafka,shop.*"),
+    ("DeltaSink[s3://b/orders]", "s3,b/orders"),
+    ("FileSink[file:///tmp/out]", "file,/tmp/out"),
+    ("FileStreamSource[/tmp/in]", "hdfs,/tmp/in"),
+    ("CloudFilesSource[/mnt/in]", "dbfs,/mnt/in"),
+    ("RateStreamSource[x]", "RateStreamSource,x"),
+    ("MemoryStream", None),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), DESCRIBED)
+def test_what_spark_says_of_streams(text: str, expected: str | None) -> None:
+    assert short(Converter().reading.datasets.described(text)) == expected
+
+
 def test_hdfs_and_azure_have_their_options() -> None:
     assert short(urn_of("hdfs://nn:8020", "/a/b/", hdfs_as_files=True)) == "hdfs,nn:8020/a/b"
     azure = urn_of("abfss://c@acc.dfs.core.windows.net", "p/q", abs_style="source")

@@ -20,6 +20,8 @@ _SYMLINKED = {
     "awsathena": "athena", "sqlserver": "mssql", "oracle": "oracle", "clickhouse": "clickhouse",
 }  # fmt: skip
 """Schemes of symlinks whose tables have a platform; None: what `hive_platform_alias` says."""
+_DESCRIBED = re.compile(r"(.*?)\[(.*)\]", re.DOTALL).fullmatch
+_PATHS = frozenset({"DeltaSink", "FileSink", "FileStreamSource"})
 _KEPT = 50_000
 """Names remembered: a stream tells the same datasets again and again."""
 
@@ -64,6 +66,20 @@ class Datasets:
                 self._known.clear()
             self._known[asked] = self._plain(namespace, name, key)
         return self._known[asked]
+
+    def described(self, text: str) -> str | None:
+        """The urn of a source or sink as Spark describes one of a stream: `KafkaV2[Subscribe[topic]]`, `FileSink[s3://b/k]`."""
+        found = _DESCRIBED(text)
+        if found is None:
+            return None
+        kind, path = found[1], found[2]
+        if kind in _PATHS:
+            made = self._paths.find(path, None)
+            return self._made(made.platform, made.name, made.instance, made.env or self._options.fabric)
+        if kind == "KafkaV2" and (topic := _DESCRIBED(path)):
+            path = topic[2]
+        platform = {"KafkaV2": "kafka", "CloudFilesSource": "dbfs"}.get(kind, kind)
+        return self._made(platform, path, self._options.dataset_platform_instance, self._options.fabric)
 
     def _symlinked(self, namespace: str, name: str) -> tuple[str, str]:
         """A TABLE symlink as a bare platform and a name."""
