@@ -213,6 +213,11 @@ class Trail:
         )
         return {row[0] for row in cursor.fetchall()}
 
+    def parts(self, job: int) -> list[int]:
+        """The jobs that call this one their parent."""
+        table = TABLE["jobs"].c
+        return list(self._connection.execute(select(table.id).where(table.parent == job)).scalars())
+
     def told_by_columns(self, jobs: Collection[int]) -> set[int]:
         """Those of the jobs that have told at least one column relation."""
         cursor = cursor_of(self._connection)
