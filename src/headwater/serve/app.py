@@ -22,6 +22,7 @@ from headwater.event import Limits
 from headwater.ingest import Retention
 from headwater.redact import Redaction
 from headwater.serve import (
+    admin,
     correlator,
     editing,
     faults,
@@ -34,6 +35,7 @@ from headwater.serve import (
     native,
     paths,
     running,
+    ui,
 )
 from headwater.serve.auth import PUBLIC, Gate, check_keys, check_scopes
 from headwater.serve.bodies import Arriving
@@ -59,6 +61,8 @@ READS = [
     health.get_ready,
     metrics.get_metrics,
     *marquez.READS,
+    *admin.READS,
+    *ui.READS,
 ]
 WRITES = [
     lineage.post_event,
@@ -68,6 +72,7 @@ WRITES = [
     *correlator.WRITES,
     *incidents.WRITES,
     *editing.WRITES,
+    *admin.WRITES,
 ]
 """What a read-only server does not have."""
 
@@ -136,9 +141,11 @@ def create_app(
                 "serving": serving,
                 "tally": tally,
                 "limits": limits,
+                "retention": retention,
                 "redaction": redaction,
                 "keep_all": Redaction(secrets=False),
                 "arriving": arriving,
+                "pages": ui.Pages(serving.base_path),
                 "probe": health.Probe(store, read_only=serving.read_only),
             }
         ),
