@@ -1,0 +1,42 @@
+// nodes: an id as the server writes it (`dataset:NAMESPACE:NAME`) <-> its kind, its parts, its pages.
+import type { Route } from "./route.ts";
+
+export interface Named {
+  kind: "dataset" | "job" | "run";
+  namespace: string;
+  name: string;
+}
+
+/** The parts of an id. Namespaces hold colons (`postgres://db:5432`): known ones settle where the name begins. */
+export function parseId(id: string, namespaces?: Iterable<string>): Named {
+  const kind = id.startsWith("job:") ? "job" : id.startsWith("run:") ? "run" : "dataset";
+  const rest = id.slice(id.indexOf(":") + 1);
+  if (kind === "run") return { kind, namespace: "", name: rest };
+  for (const each of namespaces ?? [])
+    if (rest.startsWith(`${each}:`)) return { kind, namespace: each, name: rest.slice(each.length + 1) };
+  return { kind, ...guess(rest) };
+}
+
+function guess(rest: string): { namespace: string; name: string } {
+  // scheme://host:port:name, scheme://host:name, scheme:name, plain:name
+  const url = /^([a-z][\w+.-]*:\/\/[^:]*(?::\d+(?=:))?):(.*)$/is.exec(rest);
+  if (url) return { namespace: url[1]!, name: url[2]! };
+  const at = rest.indexOf(":");
+  return { namespace: rest.slice(0, at), name: rest.slice(at + 1) };
+}
+
+export const nodeId = (kind: "dataset" | "job", namespace: string, name: string): string =>
+  `${kind}:${namespace}:${name}`;
+
+export const fieldId = (dataset: string, field: string): string =>
+  `datasetField:${dataset.slice("dataset:".length)}:${field}`;
+
+export function pageOf(id: string): Route {
+  const { kind, namespace, name } = parseId(id);
+  return kind === "run" ? { page: "run", id: name } : { page: kind, namespace, name };
+}
+
+export function lineageOf(id: string): Route {
+  const { kind, namespace, name } = parseId(id);
+  return { page: "lineage", kind: kind === "job" ? "job" : "dataset", namespace, name };
+}
