@@ -240,7 +240,7 @@ export interface IncidentLine {
 }
 
 export interface Suspect {
-  job: string;
+  job: string | null;
   runId: string;
   endedAt: string | null;
   distance: number;
@@ -265,8 +265,14 @@ export interface Incident extends IncidentLine {
     jobs: string[];
     cut: boolean;
   };
-  runs: { runId: string; at: string; attempts: number }[];
-  history: { at: string; by: string; status: string; reason?: string | null; note?: string | null }[];
+  runs: { runId: string | null; at: string; attempts: number }[];
+  history: {
+    at: string;
+    by: string | null;
+    status: string | null;
+    reason?: string | null;
+    note?: string | null;
+  }[];
 }
 
 export interface LogEntry {
