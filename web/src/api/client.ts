@@ -30,8 +30,9 @@ export class Problem extends Error {
 export type Parameters = Record<string, string | number | boolean | null | undefined>;
 
 export function address(path: string, parameters: Parameters = {}): string {
+  // an empty filter is none; only a search may be for nothing
   const said = Object.entries(parameters).filter(
-    ([, value]) => value !== undefined && value !== null && value !== "",
+    ([name, value]) => value !== undefined && value !== null && (value !== "" || name === "q"),
   );
   const text = new URLSearchParams(said.map(([name, value]) => [name, String(value)])).toString();
   return `${BASE}${path}${text ? `?${text}` : ""}`;

@@ -109,7 +109,8 @@ export function Stage() {
         repaint.value,
       ];
       cancelAnimationFrame(frame);
-      layer.current!.style.transform = `translate(${at.x}px, ${at.y}px) scale(${at.k})`;
+      if (!layer.current) return; // the stage is being left
+      layer.current.style.transform = `translate(${at.x}px, ${at.y}px) scale(${at.k})`;
       frame = requestAnimationFrame(() => {
         if (!found || !canvas.current) return;
         if (theme !== turn || !colours) {

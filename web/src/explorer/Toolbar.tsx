@@ -105,7 +105,7 @@ export function Toolbar() {
           ))}
         </select>
       </label>
-      <Copy text={command} label="Copy as CLI" />
+      <Copy text={command} label="Copy CLI" />
       <span class="muted count">{drawn.value ? plural(drawn.value.nodes.size, "node") : ""}</span>
     </div>
   );

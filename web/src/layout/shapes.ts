@@ -47,7 +47,7 @@ export interface Picture {
   crossings: number;
 }
 
-export const COLUMN_STEP = 320;
+export const COLUMN_STEP = 292;
 export const GAP = 18;
 /** Room that a line takes which passes a column. */
 export const LANE = 10;
