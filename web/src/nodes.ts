@@ -40,3 +40,6 @@ export function lineageOf(id: string): Route {
   const { kind, namespace, name } = parseId(id);
   return { page: "lineage", kind: kind === "job" ? "job" : "dataset", namespace, name };
 }
+
+/** The query that shows a column's whole way: from dataset to dataset, since jobs only stand between. */
+export const columnWay = (field: string): Record<string, string> => ({ c: field, grain: "dataset" });

@@ -21,11 +21,11 @@ from headwater.query.status import status
 
 NodeName = Annotated[
     str,
-    QueryParameter(description="A node id, NAMESPACE/NAME, or a unique suffix of a name.", max_length=4_000),
+    QueryParameter(description="A node id, NAMESPACE/NAME, or a unique suffix of a name.", max_length=10_000),
 ]
 MaybeNode = Annotated[
     str | None,
-    QueryParameter(description="A node id, NAMESPACE/NAME, or a unique suffix of a name.", max_length=4_000),
+    QueryParameter(description="A node id, NAMESPACE/NAME, or a unique suffix of a name.", max_length=10_000),
 ]
 Time = Annotated[str, QueryParameter(description="ISO 8601, or so long ago: -24h.", max_length=64)]
 At = Annotated[str | None, QueryParameter(description="As of this time: ISO 8601, or -24h.", max_length=64)]

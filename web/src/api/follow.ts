@@ -36,7 +36,7 @@ export function follow(parameters: Parameters, heard: (entry: Told) => void): ()
     }
   };
   const keepOn = async (): Promise<void> => {
-    for (let wait = 500; !stop.signal.aborted; wait = Math.min(wait * 2, 10_000)) {
+    for (let wait = 500; !stop.signal.aborted; wait = Math.min(wait * 2, 5_000)) {
       try {
         await listen();
         wait = 500;

@@ -4,7 +4,7 @@ import { href } from "../address.ts";
 import type { Difference, Impact, Relation, Run, ShownDataset, ShownJob } from "../api/model.ts";
 import { clip, plural } from "../format.ts";
 import { toCsv } from "../lineage/words.ts";
-import { lineageOf, pageOf } from "../nodes.ts";
+import { columnWay, lineageOf, pageOf } from "../nodes.ts";
 import { save } from "../parts/files.ts";
 import { Answer, Empty } from "../parts/States.tsx";
 import { useAsk } from "../parts/use.ts";
@@ -66,7 +66,7 @@ function About({ id }: { id: string }) {
                     .map((field) => (
                       <li key={field.name}>
                         <a
-                          href={href(writeRoute(lineageOf(shown.id)), { c: field.name })}
+                          href={href(writeRoute(lineageOf(shown.id)), columnWay(field.name))}
                           title="Trace it to its sources"
                         >
                           <bdi>{clip(field.name, 40)}</bdi>
@@ -226,7 +226,9 @@ function TraceList() {
         Column <bdi>{clip(trace.field, 40)}</bdi>
       </h2>
       <p>
-        <a href={href(writeRoute(lineageOf(trace.dataset)), { c: trace.field })}>Follow it to its sources</a>{" "}
+        <a href={href(writeRoute(lineageOf(trace.dataset)), columnWay(trace.field))}>
+          Follow it to its sources
+        </a>{" "}
         · <a href={href(writeRoute(pageOf(trace.dataset)))}>its dataset</a>
       </p>
       <ul class="changes">

@@ -207,7 +207,9 @@ function firstLook(found: Scene): Camera {
   const first = drawn.peek()?.start ?? "";
   const place = found.places.get(first);
   const card = found.deck.cards.get(first);
-  if (whole.k >= FAR + 0.15 || !place || !card) return whole;
+  // the way of a column is worth seeing from end to end
+  const smallest = view.peek().column ? FAR : FAR + 0.15;
+  if (whole.k >= smallest || !place || !card) return whole;
   const k = FAR + 0.2;
   return {
     k,

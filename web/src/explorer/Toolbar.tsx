@@ -29,6 +29,7 @@ export function Toolbar() {
       <h1 title={start.value}>
         <bdi>{clip(node?.name ?? start.value.slice(start.value.lastIndexOf(":") + 1), 44)}</bdi>
         {column && <span class="muted"> · {clip(column, 30)}</span>}
+        {drawn.value && <span class="muted count"> {plural(drawn.value.nodes.size, "node")}</span>}
       </h1>
       {column ? (
         <button type="button" onClick={() => setView({ column: "", columns: true })}>
@@ -106,7 +107,6 @@ export function Toolbar() {
         </select>
       </label>
       <Copy text={command} label="Copy CLI" />
-      <span class="muted count">{drawn.value ? plural(drawn.value.nodes.size, "node") : ""}</span>
     </div>
   );
 }

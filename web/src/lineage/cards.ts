@@ -5,7 +5,7 @@ import { type Drawn, type Edge, fieldKey, type Node } from "./picture.ts";
 
 export const CARD_WIDTH = 224;
 export const HEAD = 52;
-export const ROW = 22;
+export const ROW = 24;
 /** How many columns a card shows before one has to look for them. */
 export const ROWS = 10;
 

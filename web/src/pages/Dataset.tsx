@@ -2,7 +2,7 @@
 import { href, query, say } from "../address.ts";
 import type { IncidentLine, Relation, SchemaField, SchemaVersion, ShownDataset } from "../api/model.ts";
 import { clip, plural } from "../format.ts";
-import { lineageOf, nodeId, parseId } from "../nodes.ts";
+import { columnWay, lineageOf, nodeId, parseId } from "../nodes.ts";
 import { useTitle } from "../parts/Frame.tsx";
 import { Answer, Empty } from "../parts/States.tsx";
 import { useAsk } from "../parts/use.ts";
@@ -89,7 +89,7 @@ function Schema({ of }: { of: ShownDataset }) {
               <tr key={field.name}>
                 <th scope="row">
                   <a
-                    href={href(writeRoute(lineageOf(of.id)), { c: field.name })}
+                    href={href(writeRoute(lineageOf(of.id)), columnWay(field.name))}
                     title="Trace it to its sources"
                   >
                     <bdi>{clip(field.name, 80)}</bdi>

@@ -4,7 +4,7 @@ import { href } from "../address.ts";
 import { Problem, tell } from "../api/client.ts";
 import type { Incident as Model } from "../api/model.ts";
 import { clip, clock, plural } from "../format.ts";
-import { lineageOf, parseId } from "../nodes.ts";
+import { columnWay, lineageOf, parseId } from "../nodes.ts";
 import { useTitle } from "../parts/Frame.tsx";
 import { Json } from "../parts/Json.tsx";
 import { Answer, Empty, Fault } from "../parts/States.tsx";
@@ -38,7 +38,7 @@ export function IncidentPage({ id }: { id: string }) {
                     <a
                       href={href(
                         writeRoute(lineageOf(subject)),
-                        incident.column ? { c: incident.column } : { up: "3", runs: "1" },
+                        incident.column ? columnWay(incident.column) : { up: "3", runs: "1" },
                       )}
                     >
                       Open in the explorer

@@ -4,7 +4,7 @@ import { go, href } from "../address.ts";
 import { ask, Problem } from "../api/client.ts";
 import type { Hit } from "../api/model.ts";
 import { clip } from "../format.ts";
-import { lineageOf } from "../nodes.ts";
+import { columnWay, lineageOf } from "../nodes.ts";
 import { writeRoute } from "../route.ts";
 import { Kind } from "./Words.tsx";
 
@@ -27,7 +27,7 @@ export function choices(hits: Hit[]): Choice[] {
 }
 
 function addressOf({ hit, column }: Choice): string {
-  return href(writeRoute(lineageOf(hit.id)), column ? { c: column } : {});
+  return href(writeRoute(lineageOf(hit.id)), column ? columnWay(column) : {});
 }
 
 export function Search({
