@@ -15,7 +15,7 @@ export interface Bounds {
 }
 
 export const NEAREST = 2;
-export const FARTHEST = 0.02;
+export const FARTHEST = 0.004;
 /** Below this, cards are boxes without text, drawn with the edges. */
 export const FAR = 0.35;
 
