@@ -89,6 +89,16 @@ def test_below_a_base_path_the_page_says_where_it_is(store: Store) -> None:
         assert moved.headers["location"] == "/lineage-of-ours/lineage/dataset/s3%3A%2F%2Flake/a%2Fb?columns=1"
 
 
+@pytest.mark.usefixtures("built")
+def test_addresses_of_other_uis_lead_to_ours(store: Store) -> None:
+    with client(store) as asked:
+        page = asked.get("/health", headers={"Accept": "text/html,*/*"}, follow_redirects=False)
+        assert (page.status_code, page.headers["location"]) == (302, "/admin")
+        assert asked.get("/health").json()["status"] == "healthy"
+        for path in ("/lineage/dataset/ns/name?depth=3", "/events", "/jobs", "/incidents/7"):
+            assert asked.get(path).text == PAGE
+
+
 def test_a_copy_without_the_pages_says_so(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +153,13 @@ def test_the_graph_tells_states_moments_and_an_application_by_its_parts(store: S
         assert {"node": "dataset:s3://lake:gold/revenue_by_day", "what": "schema"} in [
             change for each in found["moments"] for change in each["changes"]
         ]
+        whole = asked.get("/hw/v1/runs", params={"job": "job:spark:revenue"}).json()[0]
+        parts = asked.get("/hw/v1/show", params={"node": whole["id"]}).json()["children"]
+        assert [each["job"] for each in parts] == [
+            "job:spark:revenue.join_payments.silver_orders_paid",
+            "job:spark:revenue.aggregate.gold_revenue_by_day",
+        ]
+        assert {each["parent"] for each in parts} == {whole["id"]}
         assert asked.get("/hw/v1/sources").json()["pyspark"]
         kept = asked.get("/hw/v1/settings").json()
         assert kept["retention"]["runs"] == "400d"
