@@ -136,7 +136,7 @@ describe.skipIf(MISSING)("pages", () => {
     await page.getByRole("link", { name: /not_null\(day\)/ }).tap();
     await page.getByText("makes the column").first().waitFor();
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-    expect(await page.getByRole("button", { name: "Resolve" }).isVisible()).toBe(true);
+    await page.getByRole("button", { name: "Resolve" }).waitFor();
     await page.screenshot({ path: join(SHOTS, "incident-phone.png"), fullPage: true });
     await page.context().close();
   });

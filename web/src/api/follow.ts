@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { address, headers, type Parameters } from "./client.ts";
 import type { LogEntry } from "./model.ts";
+import { parse } from "./sse.ts";
 
 export type Told = Omit<LogEntry, "event">;
 
@@ -50,18 +51,4 @@ export function follow(parameters: Parameters, heard: (entry: Told) => void): ()
   };
   void keepOn();
   return () => stop.abort();
-}
-
-export function parse(block: string): { id?: string; event?: string; data: string } {
-  const found: { id?: string; event?: string; data: string } = { data: "" };
-  for (const line of block.split("\n")) {
-    const at = line.indexOf(":");
-    if (at <= 0) continue;
-    const value = line.slice(at + 1).replace(/^ /, "");
-    const name = line.slice(0, at);
-    if (name === "data") found.data += (found.data ? "\n" : "") + value;
-    else if (name === "id") found.id = value;
-    else if (name === "event") found.event = value;
-  }
-  return found;
 }

@@ -144,6 +144,7 @@ export interface ShownRun extends Run {
   inputs: Moved[];
   outputs: Moved[];
   assertions: Assertion[];
+  children: Run[];
 }
 
 export interface Hit {
@@ -279,11 +280,13 @@ export interface LogEntry {
   number: number;
   kind: "run" | "job" | "dataset" | "command";
   time: string;
-  type: string | null;
-  run: string | null;
-  job: string | null;
-  inputs: string[];
-  outputs: string[];
+  type?: string | null;
+  run?: string | null;
+  job?: string | null;
+  dataset?: string;
+  /** Left out where there are none. */
+  inputs?: string[];
+  outputs?: string[];
   event: unknown;
 }
 

@@ -93,8 +93,8 @@ export function Card({ id, card, place, emphasis, start, focused }: Props) {
       )}
       {kind !== "group" && kind !== "run" && (
         <>
-          <Chip id={id} side="up" more={node.more?.up} />
-          <Chip id={id} side="down" more={node.more?.down} />
+          <Chip id={id} side="up" more={node.more?.up} near={focused || hovered.value === id} />
+          <Chip id={id} side="down" more={node.more?.down} near={focused || hovered.value === id} />
         </>
       )}
     </div>
@@ -124,11 +124,12 @@ function Column({ dataset, field, emphasis }: { dataset: string; field: string; 
   );
 }
 
-function Chip({ id, side, more }: { id: string; side: Side; more: number | undefined }) {
+function Chip({ id, side, more, near }: { id: string; side: Side; more: number | undefined; near: boolean }) {
   const open = view.value.expanded.some((each) => each.id === id && each.side === side);
+  if (!near && !more && !open) return null; // elements cost frames: only what says something is there
   const way = side === "up" ? "upstream" : "downstream";
   return (
-    <span class={`chips ${side} ${more || open ? "" : "quiet"}`}>
+    <span class={`chips ${side} `}>
       {open && (
         <button
           type="button"

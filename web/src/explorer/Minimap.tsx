@@ -5,7 +5,7 @@ import { type Camera, fitCamera, seen } from "../draw/camera.ts";
 import { colourOf, readPalette } from "../draw/looks.ts";
 import { CARD_WIDTH } from "../lineage/cards.ts";
 import { repaint } from "../parts/Frame.tsx";
-import { camera, size } from "./Stage.tsx";
+import { camera, size, take } from "./look.ts";
 import { scene } from "./session.ts";
 
 const WIDTH = 180;
@@ -66,7 +66,7 @@ export function Minimap() {
     const wx = (event.clientX - rect.left - own.current.x) / own.current.k;
     const wy = (event.clientY - rect.top - own.current.y) / own.current.k;
     const { k } = camera.value;
-    camera.value = { k, x: size.value.width / 2 - wx * k, y: size.value.height / 2 - wy * k };
+    take({ k, x: size.value.width / 2 - wx * k, y: size.value.height / 2 - wy * k });
   };
   return (
     <canvas

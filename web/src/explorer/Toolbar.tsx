@@ -2,7 +2,7 @@
 import { clip, plural } from "../format.ts";
 import { Copy } from "../parts/Copy.tsx";
 import { exportAs, type Format } from "./exports.ts";
-import { showAll } from "./Stage.tsx";
+import { showAll } from "./look.ts";
 import { drawn, setView, start, tidied, view, whole } from "./session.ts";
 import { type Grain, MOST_HOPS } from "./view.ts";
 
@@ -84,7 +84,6 @@ export function Toolbar() {
         title="Lay it out anew"
         onClick={() => {
           tidied.value++;
-          showAll();
         }}
       >
         Tidy

@@ -1,9 +1,11 @@
 // pages/Dataset: a dataset -> its schema now and before, columns, who writes and reads it, tests, names, facets.
 import { href, query, say } from "../address.ts";
-import type { IncidentLine, Relation, SchemaField, SchemaVersion, ShownDataset } from "../api/model.ts";
+import type { IncidentLine, Relation, Run, SchemaField, SchemaVersion, ShownDataset } from "../api/model.ts";
+import { Strip } from "../explorer/Side.tsx";
 import { clip, plural } from "../format.ts";
 import { columnWay, lineageOf, nodeId, parseId } from "../nodes.ts";
 import { useTitle } from "../parts/Frame.tsx";
+import { useFresh } from "../parts/News.tsx";
 import { Answer, Empty } from "../parts/States.tsx";
 import { useAsk } from "../parts/use.ts";
 import { NodeLink, RunLink, Time } from "../parts/Words.tsx";
@@ -18,6 +20,7 @@ export function Dataset({ namespace, name }: { namespace: string; name: string }
   useTitle(clip(name, 60));
   const id = nodeId("dataset", namespace, name);
   const asked = useAsk<ShownDataset>("/hw/v1/show", { node: id });
+  useFresh(asked, (entry) => [...(entry.inputs ?? []), ...(entry.outputs ?? [])].includes(id));
   const tab = query.value.get("tab") ?? "schema";
   return (
     <div class="page">
@@ -189,6 +192,7 @@ function Jobs({ of }: { of: ShownDataset }) {
               {of[side].map((id) => (
                 <li key={id}>
                   <NodeLink id={id} most={70} />
+                  <LastRuns job={id} />
                 </li>
               ))}
             </ul>
@@ -201,6 +205,12 @@ function Jobs({ of }: { of: ShownDataset }) {
       ))}
     </div>
   );
+}
+
+/** How the last runs of a job went; what a dataset holds is what they left behind. */
+function LastRuns({ job }: { job: string }) {
+  const asked = useAsk<Run[]>("/hw/v1/runs", { job, limit: 10 });
+  return asked.data?.length ? <Strip runs={asked.data} /> : null;
 }
 
 function Tests({ of }: { of: ShownDataset }) {

@@ -129,15 +129,7 @@ export function EventList({ parameters }: { parameters: Parameters }) {
               {clock(entry.time)}
             </span>
             <span class="cell">{entry.type ?? entry.kind}</span>
-            <span class="grow">
-              {entry.job ? (
-                <NodeLink id={entry.job} most={60} />
-              ) : entry.outputs[0] ? (
-                <NodeLink id={entry.outputs[0]} most={60} />
-              ) : (
-                ""
-              )}
-            </span>
+            <span class="grow">{subjectOf(entry) ? <NodeLink id={subjectOf(entry)} most={60} /> : ""}</span>
             <span class="cell">{entry.run && <RunLink id={entry.run} />}</span>
           </>
         )}
@@ -159,6 +151,9 @@ export function EventList({ parameters }: { parameters: Parameters }) {
     </div>
   );
 }
+
+/** What an entry is about. */
+const subjectOf = (entry: LogEntry): string => entry.job ?? entry.dataset ?? entry.outputs?.[0] ?? "";
 
 async function saveAll(): Promise<void> {
   const answer = await fetch(address("/hw/v1/export"), { headers: headers() });

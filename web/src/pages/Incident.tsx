@@ -7,6 +7,7 @@ import { clip, clock, plural } from "../format.ts";
 import { columnWay, lineageOf, parseId } from "../nodes.ts";
 import { useTitle } from "../parts/Frame.tsx";
 import { Json } from "../parts/Json.tsx";
+import { useFresh } from "../parts/News.tsx";
 import { Answer, Empty, Fault } from "../parts/States.tsx";
 import { useAsk } from "../parts/use.ts";
 import { NodeLink, RunLink, StateBadge, Time } from "../parts/Words.tsx";
@@ -17,6 +18,7 @@ import { Small } from "./Small.tsx";
 
 export function IncidentPage({ id }: { id: string }) {
   const asked = useAsk<Model>(`/hw/v1/incidents/${encodeURIComponent(id)}`);
+  useFresh(asked, () => true);
   useTitle(asked.data ? clip(whatFailed(asked.data), 60) : "Incident");
   return (
     <div class="page">

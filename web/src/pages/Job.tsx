@@ -4,6 +4,7 @@ import type { Run, ShownJob } from "../api/model.ts";
 import { clip, duration, plural } from "../format.ts";
 import { nodeId } from "../nodes.ts";
 import { useTitle } from "../parts/Frame.tsx";
+import { useFresh } from "../parts/News.tsx";
 import { Answer, Empty } from "../parts/States.tsx";
 import { useAsk } from "../parts/use.ts";
 import { NodeLink, Time, wordOf } from "../parts/Words.tsx";
@@ -19,6 +20,7 @@ export function Job({ namespace, name }: { namespace: string; name: string }) {
   useTitle(clip(name, 60));
   const id = nodeId("job", namespace, name);
   const asked = useAsk<ShownJob>("/hw/v1/show", { node: id });
+  useFresh(asked, (entry) => entry.job === id);
   const tab = query.value.get("tab") ?? "runs";
   return (
     <div class="page">
@@ -48,6 +50,7 @@ export function Job({ namespace, name }: { namespace: string; name: string }) {
 
 function JobRuns({ id }: { id: string }) {
   const asked = useAsk<Run[]>("/hw/v1/runs", { job: id, limit: 200 });
+  useFresh(asked, (entry) => entry.job === id);
   return (
     <Answer of={asked}>
       {(runs) =>

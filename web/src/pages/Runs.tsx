@@ -3,6 +3,7 @@ import { query, say } from "../address.ts";
 import type { Graph, Moved, Run, ShownRun, State } from "../api/model.ts";
 import { bytes, clock, count, duration } from "../format.ts";
 import { useTitle } from "../parts/Frame.tsx";
+import { useFresh } from "../parts/News.tsx";
 import { Rows } from "../parts/Rows.tsx";
 import { Answer, Empty } from "../parts/States.tsx";
 import { useAsk } from "../parts/use.ts";
@@ -23,6 +24,7 @@ export function Runs() {
     until: said("to"),
     limit: 1000,
   });
+  useFresh(asked, (entry) => entry.kind === "run");
   return (
     <div class="page">
       <h1>Runs</h1>
@@ -84,6 +86,7 @@ export function RunRows({ runs, withJob = false }: { runs: Run[]; withJob?: bool
 export function RunPage({ id }: { id: string }) {
   useTitle(`Run ${id.slice(0, 8)}`);
   const asked = useAsk<ShownRun>("/hw/v1/show", { node: id });
+  useFresh(asked, (entry) => entry.run === id);
   const tab = query.value.get("tab") ?? "data";
   return (
     <div class="page">
@@ -176,18 +179,23 @@ function Data({ title, rows }: { title: string; rows: Moved[] }) {
   );
 }
 
-/** The run under the runs it is a part of, on one axis. */
+/** The run under the runs it is a part of and above its own parts, on one axis. */
 function Timeline({ run }: { run: ShownRun }) {
   const parent = useAsk<ShownRun>(run.parent ? "/hw/v1/show" : null, { node: run.parent });
   const root = useAsk<ShownRun>(run.root && run.root !== run.parent ? "/hw/v1/show" : null, {
     node: run.root,
   });
-  const bars = [root.data, parent.data, run].filter((each): each is ShownRun => Boolean(each?.startedAt));
+  const family: (Run | undefined)[] = [root.data, parent.data, run, ...run.children.slice(0, 30)];
+  const bars = family.filter((each): each is Run => Boolean(each?.startedAt));
   if (bars.length < 2) return null;
   const begin = Math.min(...bars.map((each) => Date.parse(each.startedAt!)));
   const end = Math.max(begin + 1, ...bars.map((each) => Date.parse(each.endedAt ?? each.startedAt!)));
   return (
-    <div class="timeline" role="group" aria-label="When it ran, below what it is a part of">
+    <div
+      class="timeline"
+      role="group"
+      aria-label="When it ran, below what it is a part of and above its parts"
+    >
       {bars.map((each) => {
         const left = ((Date.parse(each.startedAt!) - begin) / (end - begin)) * 100;
         const wide =

@@ -2,10 +2,12 @@
 import { effect, signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { href, route } from "../address.ts";
+import { here, href, route } from "../address.ts";
 import { key, useKey, wanted } from "../api/client.ts";
 import { live } from "../api/follow.ts";
+import { Caught } from "./Caught.tsx";
 import { Copy } from "./Copy.tsx";
+import { Keys } from "./Keys.tsx";
 import { Search } from "./Search.tsx";
 
 type Theme = "system" | "light" | "dark";
@@ -84,6 +86,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
         >
           {{ system: "◐", light: "☀", dark: "☾" }[theme.value]}
         </button>
+        <Keys />
         {key.value && (
           <button type="button" onClick={() => useKey("")}>
             Forget key
@@ -97,7 +100,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
         </p>
       )}
       <main id="main" tabIndex={-1}>
-        {wanted.value ? <AskKey /> : children}
+        <Caught at={here.value.path}>{wanted.value ? <AskKey /> : children}</Caught>
       </main>
     </>
   );

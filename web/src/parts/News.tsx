@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Told } from "../api/follow.ts";
 import { onNews } from "../api/news.ts";
+import type { Asked } from "./use.ts";
 
 /** Counts up a while after entries came that a page is about. */
 export function useNews(about: (entry: Told) => boolean = () => true, calm = 1000): number {
@@ -20,4 +21,12 @@ export function useNews(about: (entry: Told) => boolean = () => true, calm = 100
     };
   }, []);
   return count;
+}
+
+/** Asks anew when something came in that a page is about. */
+export function useFresh(asked: Asked<unknown>, about: (entry: Told) => boolean): void {
+  const news = useNews(about);
+  useEffect(() => {
+    if (news) asked.again();
+  }, [news]);
 }
