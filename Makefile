@@ -14,7 +14,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
-BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py)))
+BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/web.py)))
 LIVE := live-backend live-spark live-pipeline live-airflow live-dlt live-web
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
@@ -108,7 +108,8 @@ live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all 
 live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS); JARS=… for some
 	@$(BIN)/python scripts/live_jars.py $(JARS)
 
-smoke: $(READY) .venvs/airflow-3/.ready ## a short run on each real stack: Delta and Kafka under Spark, a Spark job of Airflow 3
+smoke: $(READY) .venvs/airflow-3/.ready $(WEB) ## a short run on each real stack: Delta and Kafka under Spark, a Spark job of Airflow 3, the web UI in Chromium
+	@cd web && npm run --silent browser -- flows
 	@$(BIN)/python scripts/live_jars.py spark-4.1 broker
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark/test_live_formats.py -k 'delta or kafka'
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/live_airflow/test_spark_submit.py -k '[3]'
