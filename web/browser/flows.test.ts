@@ -93,6 +93,10 @@ describe.skipIf(MISSING)("flows", () => {
     await page.locator(".card .column", { hasText: "amount_cents" }).first().click();
     await page.getByRole("heading", { name: /Column amount_cents/ }).waitFor();
     expect(await page.locator(".card .column.lit").count()).toBeGreaterThan(3);
+    // how it is made: the kind and the expression
+    await page.locator(".card.start .column", { hasText: "revenue" }).click();
+    await page.getByText("sum(paid)").waitFor();
+    await page.getByText("DIRECT:AGGREGATION").first().waitFor();
     await page.context().close();
   });
 

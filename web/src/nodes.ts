@@ -7,13 +7,14 @@ export interface Named {
   name: string;
 }
 
-/** The parts of an id. Namespaces hold colons (`postgres://db:5432`): known ones settle where the name begins. */
-export function parseId(id: string, namespaces?: Iterable<string>): Named {
+/**
+ * The parts of an id. Namespaces and names hold colons, so where the name begins is a guess; a wrong one shows
+ * less well, and still leads to the same node, because the parts are only ever put together again.
+ */
+export function parseId(id: string): Named {
   const kind = id.startsWith("job:") ? "job" : id.startsWith("run:") ? "run" : "dataset";
   const rest = id.slice(id.indexOf(":") + 1);
   if (kind === "run") return { kind, namespace: "", name: rest };
-  for (const each of namespaces ?? [])
-    if (rest.startsWith(`${each}:`)) return { kind, namespace: each, name: rest.slice(each.length + 1) };
   return { kind, ...guess(rest) };
 }
 

@@ -101,7 +101,8 @@ def _built(body: bytes, name: str) -> Built:
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     kind = "text/javascript" if name.endswith(".js") else kind  # some machines' tables say otherwise
     packed = gzip.compress(body, 9, mtime=0)
-    return Built(body, packed, kind, f'"{sha256(body).hexdigest()[:20]}"')
+    # weak: the packed and the plain body are the same file, not the same bytes
+    return Built(body, packed, kind, f'W/"{sha256(body).hexdigest()[:20]}"')
 
 
 def _send(request: Request[Any, Any, State], found: Built, caching: str) -> Response[bytes]:

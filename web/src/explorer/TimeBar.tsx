@@ -9,9 +9,6 @@ interface Moments {
   cut: boolean;
 }
 
-/** Just after a change: as of that time, it has happened. */
-const after = (at: string): string => at;
-
 export function TimeBar() {
   const asked = useAsk<Moments>(start.value ? "/hw/v1/moments" : null, { node: start.value });
   const times = asked.data?.moments ?? [];
@@ -37,7 +34,7 @@ export function TimeBar() {
 
   const move = (to: number) => {
     const next = Math.min(last, Math.max(0, to));
-    setView({ at: next >= last ? "" : after(times[next]!.at) }, true);
+    setView({ at: next >= last ? "" : times[next]!.at }, true);
   };
   const toggle = () =>
     setView({ versus: versus ? "" : (times[Math.max(0, Math.min(position, last) - 1)]?.at ?? "-24h") });

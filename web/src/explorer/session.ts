@@ -161,8 +161,6 @@ export const emphasis = computed<Emphasis>(() => {
 });
 
 export const scene = signal<Scene | null>(null);
-/** How long the last picture took, from cards to places. */
-export const layoutMs = signal(0);
 
 /** Where cards stood; a graph around another node, or in another grain, begins anew. */
 let kept: { about: string; picture: Picture } | null = null;
@@ -172,9 +170,7 @@ export function watchLayout(): () => void {
     const cards = deck.value;
     const about = `${start.value} ${view.value.grain} ${view.value.column} ${tidied.value}`;
     if (!cards) return;
-    const begun = performance.now();
     const old = kept?.about === about ? kept.picture : null;
-    // opened columns push cards apart: with them, what stood before is where to begin, not where to stay
     void askLayout({
       boxes: cards.boxes,
       links: cards.lines.map((line) => line.link),
@@ -182,7 +178,6 @@ export function watchLayout(): () => void {
       ...(old ? { kept: old.places } : {}),
     }).then((picture) => {
       kept = { about, picture };
-      layoutMs.value = performance.now() - begun;
       scene.value = makeScene(cards, picture, boundsOf(cards.boxes, picture.places));
     });
   });
