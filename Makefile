@@ -14,8 +14,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
-BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/connect.py bench/datahub.py)))
-LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt live-datahub
+BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/connect.py bench/datahub.py bench/web.py)))
+LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt live-datahub live-web
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
@@ -34,8 +34,14 @@ DLTS := 1.20 1.25
 DLT_TESTS := pytest hypothesis jsonschema rfc3339-validator 'psycopg[binary]' 'pandas<3' 'pyarrow>=18' deltalake
 DATAHUB := 'acryl-datahub[datahub-rest,datahub-kafka]==1.7.*' msgspec
 CODE := src tests bench scripts
+# the web UI: built into the package, so that whoever installs it needs no Node
+WEB := src/headwater/serve/built/index.html
+WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/shots/*' -not -path 'web/browser/*' -not -path 'web/test/*')
+WEB_READY := web/node_modules/.ready
+NODE := $(shell node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null && echo node)
+NO_NODE := needs Node 20.19 or newer with npm (Debian: apt install nodejs npm, or see nodejs.org)
 
-.PHONY: help setup check test smoke live live-jars $(LIVE) bench demo docs lock dist clean
+.PHONY: help setup check check-web test test-web web web-if-node smoke live live-jars $(LIVE) bench demo docs lock dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -58,7 +64,33 @@ $(READY): pyproject.toml locks/dev.txt | $(filter .tools/bin/uv,$(UV))
 	@VIRTUAL_ENV="$(CURDIR)/.venv" $(UV) pip install --quiet --no-deps --editable .
 	@touch $@
 
-check: $(READY) ## lint, format, types, locks, layout
+web: $(WEB) ## build the web UI into the package (needs Node 20.19 or newer)
+
+$(WEB_READY): web/package.json web/package-lock.json web/.npmrc
+	@test -n "$(NODE)" || { echo "the web UI $(NO_NODE)" >&2; exit 1; }
+	@echo "getting what the web UI is built with"
+	@cd web && npm ci --silent --no-audit --no-fund && touch node_modules/.ready
+
+$(WEB): $(WEB_SOURCES) $(WEB_READY)
+	@cd web && npm run --silent build -- --logLevel warn
+
+# where Node is missing, the rest goes on: the server says on its page what is missing
+web-if-node:
+	@if test -n "$(NODE)"; then $(MAKE) web; \
+	else echo "without its web UI, which $(NO_NODE)"; test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; fi
+
+check-web:
+	@if test -n "$(NODE)"; then $(MAKE) $(WEB_READY) && cd web && npm run --silent types && npm run --silent lint; \
+	else echo "web UI not checked: it $(NO_NODE)"; test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; fi
+
+test-web:
+	@if test -n "$(NODE)"; then $(MAKE) $(WEB_READY) && cd web && npm run --silent test; \
+	else echo "web UI not tested: it $(NO_NODE)"; test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; fi
+
+live-web: $(READY) $(WEB) ## the web UI in Chromium against real servers; pictures of it in web/shots
+	@cd web && npm run --silent browser
+
+check: $(READY) check-web ## lint, format, types, locks, layout; of the web UI, too
 	@$(BIN)/ruff check --quiet $(CODE)
 	@$(BIN)/ruff format --check --quiet --output-format concise $(CODE)
 	@$(BIN)/mypy
@@ -66,7 +98,7 @@ check: $(READY) ## lint, format, types, locks, layout
 	@$(BIN)/python -m pytest -qq -p no:cacheprovider tests/test_layout.py
 	@echo "check: nothing wrong"
 
-test: $(READY) ## every test but the live ones; repeats cut by HEADWATER_SCALE (0.05), WORKERS=2 at a time
+test: $(READY) test-web ## every test but the live ones; repeats cut by HEADWATER_SCALE (0.05), WORKERS=2 at a time
 	@HEADWATER_SCALE=$(HEADWATER_SCALE) $(BIN)/python -m pytest -n $(WORKERS)
 
 live: $(LIVE) ## every live stack, at scale 1
@@ -77,7 +109,8 @@ live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all 
 live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS); JARS=… for some
 	@$(BIN)/python scripts/live_jars.py $(JARS)
 
-smoke: $(READY) .venvs/airflow-3/.ready ## a short run on each real stack: Delta and Kafka under Spark, Kafka Connect, a Spark job of Airflow 3
+smoke: $(READY) .venvs/airflow-3/.ready $(WEB) ## a short run on each real stack: the web UI in Chromium, Delta and Kafka under Spark, Kafka Connect, a Spark job of Airflow 3
+	@cd web && npm run --silent browser -- flows
 	@$(BIN)/python scripts/live_jars.py spark-4.1 broker connect
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark/test_live_formats.py -k 'delta or kafka'
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/connect/test_live_smoke.py
@@ -160,7 +193,7 @@ bench: $(READY) ## figures against their floors; SIZE=full for full sizes, BENCH
 	@for name in $(BENCHES); do \
 		echo "== $$name"; $(BIN)/python bench/$$name.py $(if $(filter full,$(SIZE)),--full); done
 
-demo: $(READY) ## a recorded day of a small shop, then a server to look at it; ONCE=1: assert and exit
+demo: $(READY) web-if-node ## a recorded day of a small shop, then a server to look at it; ONCE=1: assert and exit
 	@$(BIN)/headwater demo $(if $(ONCE),--once)
 
 docs: $(READY) ## write docs/cli.md and the reference in docs/settings.md from the code
@@ -169,9 +202,9 @@ docs: $(READY) ## write docs/cli.md and the reference in docs/settings.md from t
 lock: $(READY) ## write locks/ from pyproject.toml; UPGRADE=1 for the newest versions
 	@$(BIN)/python scripts/locks.py write --uv "$(UV)" $(if $(UPGRADE),--upgrade)
 
-dist: $(READY) ## build the wheel into dist/
+dist: $(READY) $(WEB) ## build the wheel into dist/, with the web UI
 	@$(UV) build --quiet --wheel --out-dir dist . && ls dist
 
 clean: ## remove what the targets made
-	@rm -rf .venv .venvs .tools dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .venvs .tools dist build web/node_modules web/shots src/headwater/serve/built .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

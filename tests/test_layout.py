@@ -52,7 +52,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
     "query": (
         "nodes",
         "runs schemas",
-        "lineage search show status diff events edits audit marquez incidents correlation",
+        "lineage moments search show status diff events edits audit marquez incidents correlation",
         "impact blame",
     ),
     "query.marquez": ("nodes runs", "datasets", "jobs", "lists events stats lineage columns upstream"),
@@ -68,7 +68,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "settings buckets journal oidc wire schemas intake bodies consume paths strict refusals",
         "metrics auth",
         "deciding",
-        "faults lineage native logged editing health running marquez correlator incidents",
+        "faults lineage native logged editing health running marquez correlator incidents admin ui",
         "app",
     ),
     "capture.spark": (

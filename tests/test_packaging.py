@@ -57,7 +57,7 @@ def test_the_image_is_made_of_what_is_here() -> None:
     for extra in re.search(r"\.whl\)\[([\w,]+)\]", DOCKERFILE.read_text())[1].split(","):  # type: ignore[index]
         assert extra in EXTRAS
     stages = [rest.partition(" AS ")[2] for name, rest in instructions() if name == "FROM"]
-    assert len(stages) == 3
+    assert len(stages) == 4
     assert stages[-1] == ""
     for parts in copied:
         if parts[0].startswith("--from="):

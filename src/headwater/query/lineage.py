@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from headwater.facts.flows import ColumnKey, Flow, Relation, When
 from headwater.graph import ColumnWalk, Direction, Walk, applications, walk, walk_columns
 from headwater.query.nodes import Node, identify, iso, node_id, resolve
-from headwater.query.runs import graph_around
+from headwater.query.runs import graph_around, related_ids, run_line
 from headwater.store import Store
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def lineage(
     limit: int = 10_000,
     fan: int | None = FAN,
     granularity: Granularity = "all",
+    states: bool = False,
 ) -> dict[str, Any]:
     """The graph around a node: `{"start", "nodes", "edges", "columns", "cut"}`.
 
@@ -38,7 +39,8 @@ def lineage(
     between them, and the relations from column to column.
 
     `granularity` folds it: `dataset` and `job` keep one kind and tell what stands between, `application` folds jobs
-    into the one they are a part of, `run` is the graph of runs and of the versions they left behind.
+    into the one they are a part of, `run` is the graph of runs and of the versions they left behind. An application
+    has the edges of its parts, so its graph begins at all of them. `states` tells each job's last run.
     """
     depth = max(0, min(depth, MAX_DEPTH))
     if granularity == "run":
@@ -56,6 +58,8 @@ def lineage(
             around, relations, cut = _along(found), found.relations, found.cut
         else:
             which = {"datasets" if start.kind == "dataset" else "jobs": [start.number]}
+            if start.kind == "job" and granularity == "application":
+                which["jobs"] += reader.trail().parts(start.number)
             around = walk(edges, **which, direction=direction, depth=depth, limit=limit, fan=fan)
             cut = around.cut
             if columns:
@@ -67,8 +71,25 @@ def lineage(
                 ]
         model = _model(reader, start, around, relations, cut)
         if granularity == "application":
-            return _folded(reader, model, around)
-        return model if granularity == "all" else _narrowed(model, granularity.upper())
+            model = _folded(reader, model, around)
+        elif granularity != "all":
+            model = _narrowed(model, granularity.upper())
+        if states:
+            _tell_states(reader, model["nodes"])
+        return model
+
+
+def _tell_states(reader: Reader, nodes: list[dict[str, Any]]) -> None:
+    """Each job's last run, looked up for all of them at once."""
+    jobs = {(each["namespace"], each["name"]): each for each in nodes if each["type"] == "JOB"}
+    rows = reader.nodes("job", reader.find("job", jobs))
+    last = reader.trail().last_runs(rows)
+    runs = reader.runs_of(set(last.values()))
+    ids = related_ids(reader, runs.values())
+    for number, row in rows.items():
+        node = jobs.get((row["namespace"], row["name"]))
+        if node is not None and number in last:
+            node["lastRun"] = run_line(ids, runs[last[number]])
 
 
 def _folded(reader: Reader, model: dict[str, Any], around: Walk) -> dict[str, Any]:

@@ -111,6 +111,10 @@ def _run(reader: Reader, run_id: str) -> dict[str, Any]:
             for each in rows
         ]
     model["assertions"] = [_assertion(each) for each in reader.assertions(run=row["id"])]
+    below = reader.trail().children(row["id"], row["job"]) if row["job"] is not None else []
+    found = sorted(reader.runs_of(below).values(), key=lambda each: (each["first_seen"], each["run_id"]))
+    ids = related_ids(reader, found)
+    model["children"] = [run_line(ids, each) for each in found]
     return model
 
 

@@ -23,6 +23,8 @@ marquez   /api/v1: the rest of Marquez's API
 native    /hw/v1: graph, impact, diff, runs, schemas, show, search, status
 running   /hw/v1: audit, server, check
 health    /health, /ready
+admin     /hw/v1: keys, hooks, settings, sources
+ui        /, /lineage, /datasets … and what they load: the web UI
 faults    an error -> its status and its body, in the shape of the dialect that was spoken
 wire      bytes on a socket -> requests within limits; a signal -> a stop that loses nothing
 app       all of it -> one app, and the server that runs it

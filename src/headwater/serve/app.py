@@ -27,6 +27,7 @@ from headwater.event import Limits
 from headwater.ingest import Retention
 from headwater.redact import Redaction
 from headwater.serve import (
+    admin,
     correlator,
     editing,
     faults,
@@ -39,6 +40,7 @@ from headwater.serve import (
     native,
     paths,
     running,
+    ui,
 )
 from headwater.serve.auth import PUBLIC, Gate, check_keys, check_scopes
 from headwater.serve.bodies import Arriving
@@ -64,6 +66,8 @@ READS = [
     health.get_ready,
     metrics.get_metrics,
     *marquez.READS,
+    *admin.READS,
+    *ui.READS,
 ]
 WRITES = [
     lineage.post_event,
@@ -74,6 +78,7 @@ WRITES = [
     *correlator.WRITES,
     *incidents.WRITES,
     *editing.WRITES,
+    *admin.WRITES,
 ]
 """What a read-only server does not have."""
 
@@ -145,9 +150,11 @@ def create_app(
                 "serving": serving,
                 "tally": tally,
                 "limits": limits,
+                "retention": retention,
                 "redaction": redaction,
                 "keep_all": Redaction(secrets=False),
                 "arriving": arriving,
+                "pages": ui.Pages(serving.base_path),
                 "probe": health.Probe(store, read_only=serving.read_only),
             }
         ),

@@ -70,8 +70,13 @@ async def get_ping() -> str:
 
 
 @get("/health", scope="public", sync_to_thread=True)
-def get_health(state: State) -> Response[dict[str, Any]]:
-    """How long the process lives, and whether what it needs answers; 503 where the store does not."""
+def get_health(request: Request[Any, Any, State], state: State) -> Response[Any]:
+    """How long the process lives, and whether what it needs answers; 503 where the store does not.
+
+    A browser is led to the page that tells more: Correlator's UI has one at this address.
+    """
+    if request.headers.get("accept", "").startswith("text/html"):
+        return Response(b"", status_code=302, headers={"Location": f"{state.serving.base_path}/admin"})
     begun = time.monotonic()
     check: dict[str, Any] = {"status": "healthy"}
     try:

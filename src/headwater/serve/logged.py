@@ -32,7 +32,7 @@ _LOOK = 0.25
 """How often the log is looked at for what other processes wrote, in seconds, while somebody follows."""
 _BEAT = 15.0
 
-Text = Annotated[str | None, QueryParameter(max_length=4_000)]
+Text = Annotated[str | None, QueryParameter(max_length=10_000)]
 Time = Annotated[str | None, QueryParameter(description="ISO 8601, or -24h.", max_length=64)]
 Number = Annotated[int | None, QueryParameter(ge=0, le=NOW)]
 
@@ -175,7 +175,7 @@ async def get_changes(
     state_: Annotated[
         Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER"] | None, QueryParameter(name="state")
     ] = None,
-    job: Annotated[str | None, QueryParameter(description="The id of a job.", max_length=4_000)] = None,
+    job: Annotated[str | None, QueryParameter(description="The id of a job.", max_length=10_000)] = None,
 ) -> ServerSentEvent:
     """What comes in, as it comes, by server-sent events; a client that was away goes on where it was."""
     begin = _number(last_event_id) if last_event_id is not None else after

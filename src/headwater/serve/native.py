@@ -11,6 +11,7 @@ from litestar.params import PathParameter, QueryParameter
 from headwater.query.diff import diff
 from headwater.query.impact import impact
 from headwater.query.lineage import FAN, MAX_DEPTH, lineage
+from headwater.query.moments import moments
 from headwater.query.nodes import moment, when
 from headwater.query.runs import run_graph, runs
 from headwater.query.schemas import schemas
@@ -20,11 +21,11 @@ from headwater.query.status import status
 
 NodeName = Annotated[
     str,
-    QueryParameter(description="A node id, NAMESPACE/NAME, or a unique suffix of a name.", max_length=4_000),
+    QueryParameter(description="A node id, NAMESPACE/NAME, or a unique suffix of a name.", max_length=10_000),
 ]
 MaybeNode = Annotated[
     str | None,
-    QueryParameter(description="A node id, NAMESPACE/NAME, or a unique suffix of a name.", max_length=4_000),
+    QueryParameter(description="A node id, NAMESPACE/NAME, or a unique suffix of a name.", max_length=10_000),
 ]
 Time = Annotated[str, QueryParameter(description="ISO 8601, or so long ago: -24h.", max_length=64)]
 At = Annotated[str | None, QueryParameter(description="As of this time: ISO 8601, or -24h.", max_length=64)]
@@ -54,6 +55,7 @@ def get_graph(
     limit: Annotated[int, QueryParameter(description="How many nodes in all.", ge=1, le=100_000)] = 10_000,
     at: At = None,
     since: Since = None,
+    states: Annotated[bool, QueryParameter(description="Tell each job's last run.")] = False,
 ) -> dict[str, Any]:
     """The graph around a node; `more` at a node counts what stands next to it and was left out."""
     return lineage(
@@ -66,7 +68,14 @@ def get_graph(
         granularity=granularity,
         fan=fan,
         limit=limit,
+        states=states,
     )
+
+
+@get("/hw/v1/moments", sync_to_thread=True, scope="read")
+def get_moments(state: State, node: NodeName, direction: Way = "both", depth: Depth = 3) -> dict[str, Any]:
+    """When the graph around a node changed: a job began, its edges or a schema became others."""
+    return moments(state.store, node, direction=direction, depth=depth)
 
 
 @get("/hw/v1/impact", sync_to_thread=True, scope="read")
@@ -169,6 +178,7 @@ def get_status(state: State, rejects: Annotated[int, QueryParameter(ge=0, le=100
 
 READS = [
     get_graph,
+    get_moments,
     get_impact,
     get_diff,
     get_schemas,

@@ -213,6 +213,21 @@ class Trail:
         )
         return {row[0] for row in cursor.fetchall()}
 
+    def parts(self, job: int) -> list[int]:
+        """The jobs that call this one their parent."""
+        table = TABLE["jobs"].c
+        return list(self._connection.execute(select(table.id).where(table.parent == job)).scalars())
+
+    def children(self, run: int, job: int, limit: int = 200) -> list[int]:
+        """The runs that call this run of this job their parent: looked for among those of the job's parts."""
+        query = (
+            select(_runs.id)
+            .where(_runs.job.in_(self.parts(job)), _runs.parent == run)
+            .order_by(_runs.first_seen)
+            .limit(limit)
+        )
+        return list(self._connection.execute(query).scalars())
+
     def told_by_columns(self, jobs: Collection[int]) -> set[int]:
         """Those of the jobs that have told at least one column relation."""
         cursor = cursor_of(self._connection)

@@ -1,0 +1,108 @@
+"""web: graphs of growing size -> how long the web UI takes to lay them out and to paint them, and how it moves, beside its peers.
+
+    python bench/web.py [--full] [--sizes 200,2000] [--repeats 1] [--limit 120]      --full: 200, 2,000 and 5,000, three times
+
+Beside dagre and elkjs (layout) and @xyflow/react (drawing) in the same run, in Chromium without a GPU, each in a fresh
+process. xyflow is given the places of our layout, which is faster than any it would be used with: what is compared is
+drawing alone. Crossings are those of straight lines, counted alike for all. Needs Node and Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import statistics
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+HERE = ROOT / "bench" / "web"
+BUILT = ROOT / "src" / "headwater" / "serve" / "built" / "assets"
+
+Row = dict[str, Any]
+
+
+def build() -> None:
+    subprocess.run(["make", "--silent", "web"], cwd=ROOT, check=True)
+    if not (HERE / "node_modules").is_dir():
+        subprocess.run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], cwd=HERE, check=True)
+    vite = ROOT / "web" / "node_modules" / ".bin" / "vite"
+    subprocess.run([vite, "build", "--logLevel", "error"], cwd=HERE, check=True, stderr=subprocess.DEVNULL)
+
+
+def measure(sizes: list[int], limit: int, repeats: int) -> list[Row]:
+    command = ["node", HERE / "run.mjs", ",".join(map(str, sizes)), str(limit), str(repeats)]
+    rows: list[Row] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            rows.append(json.loads(line))
+            print(f"   {line.strip()[:150]}", flush=True)
+    return rows
+
+
+def middle(rows: list[Row], key: str) -> float | None:
+    found = [row[key] for row in rows if key in row]
+    return statistics.median(found) if found else None
+
+
+def seconds(value: float | None, limit: int) -> str:
+    return f"> {limit}" if value is None else f"{value:.2f}"
+
+
+def times(value: float | None, ours: float | None) -> str:
+    return "" if value is None or not ours else f" ({value / ours:.1f} times)"
+
+
+def tell(rows: list[Row], sizes: list[int], limit: int) -> None:
+    def of(what: str, who: str, n: int, key: str) -> float | None:
+        return middle([r for r in rows if (r["what"], r["who"], r["n"]) == (what, who, n)], key)
+
+    print("\n| nodes | layout | seconds | crossings |\n|---|---|---|---|")
+    for n in sizes:
+        ours = of("layout", "ours", n, "seconds")
+        for who in ("ours", "dagre", "elkjs"):
+            took, crossed = of("layout", who, n, "seconds"), of("layout", who, n, "crossings")
+            ratio = "" if who == "ours" else times(took, ours)
+            print(
+                f"| {n:,} | {who} | {seconds(took, limit)}{ratio} | {'' if crossed is None else f'{crossed:,.0f}'} |"
+            )
+    print(
+        "\n| nodes | drawn by | first paint, s | frames/s far | frames/s near | elements |\n|---|---|---|---|---|---|"
+    )
+    for n in sizes:
+        ours = of("page", "ours", n, "painted")
+        for who in ("ours", "xyflow", "xyflow, visible only"):
+            painted = of("page", who, n, "painted")
+            far, near, elements = (of("page", who, n, key) for key in ("far", "near", "elements"))
+            ratio = "" if who == "ours" else times(painted, ours)
+            rest = " | ".join("" if each is None else f"{each:,.0f}" for each in (far, near, elements))
+            print(f"| {n:,} | {who} | {seconds(painted, limit)}{ratio} | {rest} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--sizes")
+    parser.add_argument("--repeats", type=int)
+    parser.add_argument("--limit", type=int, default=120, help="seconds that one page may take")
+    given = parser.parse_args()
+    sizes = [
+        int(each) for each in (given.sizes or ("200,2000,5000" if given.full else "200,2000")).split(",")
+    ]
+    build()
+    packed = {each.name: len(gzip.compress(each.read_bytes(), 9)) for each in BUILT.iterdir()}
+    scripts = sum(size for name, size in packed.items() if name.endswith(".js"))
+    print(
+        f"first load: {scripts / 1000:.1f} KB of script (gzip), {sum(packed.values()) / 1000:.1f} KB in all; aim 80"
+    )
+    rows = measure(sizes, given.limit, given.repeats or (3 if given.full else 1))
+    tell(rows, sizes, given.limit)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""serve.admin: /hw/v1/keys, /hw/v1/hooks, /hw/v1/settings -> what an administrator looks after, without any secret."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request, delete, get, post
+from litestar.concurrency import sync_to_thread
+from litestar.datastructures import State
+from litestar.params import PathParameter
+
+from headwater import keys
+from headwater.config._shown import shown
+from headwater.naming import scrub
+from headwater.query.incidents import clock
+from headwater.query.nodes import iso
+from headwater.serve.auth import who
+from headwater.store import Store, _outbox
+
+KeyName = Annotated[str, PathParameter(description="The name or the id of a key.")]
+HookName = Annotated[str, PathParameter(description="The name of a hook.")]
+SOURCES = ("pyspark", "dlt", "apache-airflow", "openlineage-python", "confluent-kafka", "acryl-datahub")
+"""Packages whose presence decides which lines to paste."""
+
+
+@get("/hw/v1/keys", scope="admin", sync_to_thread=True)
+def get_keys(state: State) -> list[dict[str, Any]]:
+    """Every key that was made, newest first; nobody can tell the keys themselves."""
+    now = time.time_ns() // 1000
+    return [_key(each, now) for each in keys.listed(state.store)]
+
+
+@delete("/hw/v1/keys/{name:str}", scope="admin", status_code=200)
+async def delete_key(request: Request[Any, Any, State], state: State, name: KeyName) -> list[dict[str, Any]]:
+    """End a key at once."""
+    ended = await sync_to_thread(keys.revoke, state.store, name, by=who(request))
+    return [_key(each, time.time_ns() // 1000) for each in ended]
+
+
+def _key(key: keys.Key, now: int) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "scopes": list(key.scopes),
+        "state": key.state(now),
+        "createdAt": iso(key.created_at),
+        "createdBy": key.created_by,
+        "expiresAt": iso(key.expires_at),
+        "usedAt": iso(key.used_at),
+    }
+
+
+@get("/hw/v1/hooks", scope="admin", sync_to_thread=True)
+def get_hooks(state: State) -> dict[str, Any]:
+    """The webhooks, how many messages each has waiting, delivered and given up, and the newest of them."""
+    with state.store.read() as reader:
+        hooks, counts = _outbox.all_hooks(reader.connection), _outbox.counts(reader.connection)
+        newest = _outbox.messages(reader.connection, None, 50)
+    return {
+        "hooks": [
+            {
+                "name": hook.name,
+                "url": scrub(hook.url),
+                "signed": bool(hook.secret),
+                **{each: counts.get((hook.name, each), 0) for each in ("waiting", "done", "dead")},
+            }
+            for hook in hooks
+        ],
+        "messages": [
+            {
+                "hook": each.hook,
+                "event": each.event,
+                "state": each.state,
+                "tries": each.tries,
+                "madeAt": iso(each.made_at),
+                "dueAt": iso(each.due_at) if each.state == "waiting" else None,
+                "fault": each.fault or None,
+            }
+            for each in newest
+        ],
+    }
+
+
+@post("/hw/v1/hooks/{name:str}/retry", scope="admin", status_code=200)
+async def post_retry(state: State, name: HookName) -> dict[str, int]:
+    """Give the messages of a hook that were given up another try."""
+    return {"again": await sync_to_thread(_retry, state.store, name)}
+
+
+def _retry(store: Store, name: str) -> int:
+    with store.writing() as connection:
+        return _outbox.retry(connection, name, clock())
+
+
+@get("/hw/v1/settings", scope="admin", sync_to_thread=True)
+def get_settings(state: State) -> dict[str, Any]:
+    """The settings that this server runs with, room by room; secrets are not among them."""
+    rooms = {"serve": asdict(state.serving), "ingest": msgspec.structs.asdict(state.limits)}
+    rooms["retention"] = asdict(state.retention)
+    return {name: shown(name, room) for name, room in rooms.items()}
+
+
+@get("/hw/v1/sources", scope="read", sync_to_thread=True)
+def get_sources() -> dict[str, str | None]:
+    """Which packages that can send lineage are installed beside the server, with their versions."""
+    return {name: _version(name) for name in SOURCES}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+READS = [get_keys, get_hooks, get_settings, get_sources]
+WRITES = [delete_key, post_retry]

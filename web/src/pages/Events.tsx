@@ -1,0 +1,273 @@
+// pages/Events: the raw log by job, run, dataset, kind and time -> rows that open to the event as it came; the refused ones, too.
+import { useEffect, useState } from "preact/hooks";
+import { query, say } from "../address.ts";
+import { address, ask, headers, type Parameters, Problem, tell } from "../api/client.ts";
+import type { LogEntry, Status } from "../api/model.ts";
+import { bytes, clip, clock, plural } from "../format.ts";
+import { useTitle } from "../parts/Frame.tsx";
+import { save } from "../parts/files.ts";
+import { Json } from "../parts/Json.tsx";
+import { useNews } from "../parts/News.tsx";
+import { Rows } from "../parts/Rows.tsx";
+import { Answer, Empty, Fault, Waiting } from "../parts/States.tsx";
+import { useAsk } from "../parts/use.ts";
+import { NodeLink, RunLink, Time } from "../parts/Words.tsx";
+import { useMayChange } from "./Head.tsx";
+
+export function Events() {
+  useTitle("Events");
+  const said = (name: string) => query.value.get(name) ?? "";
+  const news = useNews();
+  const names = ["job", "run", "dataset", "since", "until"];
+  const parameters = Object.fromEntries([...names, "kind"].map((name) => [name, said(name)]));
+  return (
+    <div class="page">
+      <h1>Events</h1>
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <label>
+          kind{" "}
+          <select value={said("kind")} onChange={(event) => say({ kind: event.currentTarget.value })}>
+            <option value="">any</option>
+            {["run", "job", "dataset", "command"].map((kind) => (
+              <option key={kind}>{kind}</option>
+            ))}
+          </select>
+        </label>
+        {names.map((name) => (
+          <label key={name}>
+            {name}{" "}
+            <input
+              type="search"
+              value={said(name)}
+              placeholder={/since|until/.test(name) ? "-24h or 2026-01-31" : ""}
+              onChange={(event) => say({ [name]: event.currentTarget.value })}
+            />
+          </label>
+        ))}
+      </form>
+      {news > 0 && <p class="muted">{plural(news, "change")} came in since the page was opened.</p>}
+      <EventList parameters={parameters} />
+    </div>
+  );
+}
+
+interface Page {
+  events: LogEntry[];
+  next: string | null;
+}
+
+/** Pages of the log, the next one asked for when the end comes into sight. */
+export function EventList({ parameters }: { parameters: Parameters }) {
+  const asked = JSON.stringify(parameters);
+  const [state, setState] = useState<{
+    asked: string;
+    events: LogEntry[];
+    next: string | null;
+    fault?: Problem;
+  }>({ asked: "", events: [], next: null });
+  const [chosen, setChosen] = useState<number | null>(null);
+  const load = (cursor: string | null) => {
+    const stop = new AbortController();
+    ask<Page>(
+      "/hw/v1/events",
+      { ...(JSON.parse(asked) as Parameters), cursor, limit: 200 },
+      stop.signal,
+    ).then(
+      (page) =>
+        setState((before) => ({
+          asked,
+          events: cursor ? [...before.events, ...page.events] : page.events,
+          next: page.next,
+        })),
+      (fault: unknown) => fault instanceof Problem && setState((before) => ({ ...before, asked, fault })),
+    );
+    return () => stop.abort();
+  };
+  // the question decides
+  useEffect(() => load(null), [asked]);
+  if (state.asked !== asked) return <Waiting rows={8} />;
+  if (state.fault) return <Fault fault={state.fault} again={() => load(null)} />;
+  if (!state.events.length && !state.next) return <Empty>No event fits.</Empty>;
+  const open = state.events.find((each) => each.number === chosen);
+  return (
+    <div class="log">
+      <p>
+        <button
+          type="button"
+          onClick={() =>
+            save(
+              "events.jsonl",
+              `${state.events.map((each) => JSON.stringify(each.event)).join("\n")}\n`,
+              "application/x-ndjson",
+            )
+          }
+        >
+          Save these {state.events.length}
+        </button>{" "}
+        <button type="button" onClick={() => void saveAll()}>
+          Save the whole log
+        </button>
+      </p>
+      <Rows
+        items={state.events}
+        height={40}
+        label="Events in the order of their times"
+        more={() => {
+          if (state.next) load(state.next);
+        }}
+        row={(entry) => (
+          <>
+            <button
+              type="button"
+              class="cell"
+              aria-expanded={entry.number === chosen}
+              onClick={() => setChosen(entry.number === chosen ? null : entry.number)}
+            >
+              {entry.number}
+            </button>
+            <span class="cell" title={entry.time}>
+              {clock(entry.time)}
+            </span>
+            <span class="cell">{entry.type ?? entry.kind}</span>
+            <span class="grow">{subjectOf(entry) ? <NodeLink id={subjectOf(entry)} most={60} /> : ""}</span>
+            <span class="cell">{entry.run && <RunLink id={entry.run} />}</span>
+          </>
+        )}
+      />
+      {open && (
+        <section class="one" aria-label={`Event ${open.number}`}>
+          <h2>Event {open.number}</h2>
+          <button
+            type="button"
+            onClick={() =>
+              save(`event-${open.number}.json`, JSON.stringify(open.event, null, 2), "application/json")
+            }
+          >
+            Save
+          </button>
+          <Json value={open.event} open={2} />
+        </section>
+      )}
+    </div>
+  );
+}
+
+/** What an entry is about. */
+const subjectOf = (entry: LogEntry): string => entry.job ?? entry.dataset ?? entry.outputs?.[0] ?? "";
+
+async function saveAll(): Promise<void> {
+  const answer = await fetch(address("/hw/v1/export"), { headers: headers() });
+  if (answer.ok) save("headwater-log.jsonl", await answer.blob());
+}
+
+export function Rejected() {
+  useTitle("Rejected events");
+  const asked = useAsk<Status>("/hw/v1/status", { rejects: 500 });
+  const may = useMayChange();
+  const [chosen, setChosen] = useState<number | null>(null);
+  const [text, setText] = useState("");
+  const [note, setNote] = useState("");
+  return (
+    <div class="page">
+      <h1>Rejected events</h1>
+      <p class="muted">
+        What could not be taken is kept with the reason. Correct the sender; what was lost meanwhile can be
+        corrected and sent here.
+      </p>
+      <Answer of={asked}>
+        {(status) => {
+          const found = status.rejected ?? [];
+          if (!found.length) return <Empty>Everything that came was taken.</Empty>;
+          const open = found.find((each) => each.id === chosen);
+          return (
+            <>
+              <Rows
+                items={found}
+                height={44}
+                label="Rejected events, the newest first"
+                row={(each) => (
+                  <>
+                    <button
+                      type="button"
+                      class="cell"
+                      aria-expanded={each.id === chosen}
+                      onClick={() => {
+                        setChosen(each.id === chosen ? null : each.id);
+                        setText(pretty(each.payload));
+                        setNote("");
+                      }}
+                    >
+                      Look
+                    </button>
+                    <span class="cell">
+                      <Time of={each.last_seen} />
+                    </span>
+                    <span class="cell">
+                      <code>{each.path || "–"}</code>
+                    </span>
+                    <span class="grow">{clip(each.reason, 120)}</span>
+                    <span class="cell muted">
+                      {bytes(each.size)}, {plural(each.times, "time")}
+                    </span>
+                  </>
+                )}
+              />
+              {open && (
+                <section class="one" aria-label="The event">
+                  <h2>
+                    {open.path ? `${open.path}: ` : ""}
+                    {open.reason}
+                  </h2>
+                  <label>
+                    What came
+                    <textarea
+                      rows={16}
+                      spellcheck={false}
+                      value={text}
+                      readOnly={!may}
+                      onInput={(event) => setText(event.currentTarget.value)}
+                    />
+                  </label>
+                  <p>
+                    {may && (
+                      <button
+                        type="button"
+                        class="strong"
+                        onClick={() =>
+                          tell<unknown>("POST", "/api/v1/lineage", text).then(
+                            () => {
+                              setNote("It was taken.");
+                              asked.again();
+                            },
+                            (fault: unknown) => fault instanceof Problem && setNote(fault.message),
+                          )
+                        }
+                      >
+                        Send it again
+                      </button>
+                    )}{" "}
+                    <button
+                      type="button"
+                      onClick={() => save(`rejected-${open.id}.json`, open.payload, "application/json")}
+                    >
+                      Save
+                    </button>{" "}
+                    <span role="status">{note}</span>
+                  </p>
+                </section>
+              )}
+            </>
+          );
+        }}
+      </Answer>
+    </div>
+  );
+}
+
+function pretty(payload: string): string {
+  try {
+    return JSON.stringify(JSON.parse(payload), null, 2);
+  } catch {
+    return payload; // often that is what is wrong with it
+  }
+}
