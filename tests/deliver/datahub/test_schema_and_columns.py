@@ -96,6 +96,22 @@ def test_fields_inside_of_fields() -> None:
     assert "description" not in java[0]
 
 
+@pytest.mark.parametrize(
+    "more", [[], [{"name": "s", "type": "struct", "fields": [{"name": "x", "type": "int"}]}]]
+)
+def test_of_fields_with_one_name_the_first_stays_in_its_place(more: list[Any]) -> None:
+    fields = [
+        {"name": "a", "type": "int"},
+        {"name": "b", "type": "int"},
+        {"name": "a", "type": "long"},
+        *more,
+    ]
+    told = event(outputs=[dataset("hive", "t", schema={"fields": fields})])
+    found = aspect(convert(told), "schemaMetadata")["fields"]
+    assert [(each["fieldPath"], each["nativeDataType"]) for each in found][:2] == [("a", "int"), ("b", "int")]
+    assert len(found) == 2 + 2 * len(more)
+
+
 def test_the_shape_of_a_schema() -> None:
     told = event(outputs=[dataset("hive", "t", schema=schema(x="int", y="string"))])
     for given in ({}, JAVA):

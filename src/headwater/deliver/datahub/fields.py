@@ -81,13 +81,26 @@ def java_fields(fields: Sequence[Field]) -> list[dict[str, Any]]:
 def all_fields(fields: Sequence[Field], paths: str) -> list[dict[str, Any]]:
     """Every field, those inside of others after them; `paths` is v1 or v2."""
     begin = "[version=2.0].[type=struct]" if paths == "v2" else ""
-    seen: set[str] = set()
-    out = []
-    for each in _walk(fields, begin, paths == "v2", 0):
-        if each["fieldPath"] not in seen:  # DataHub refuses a schema that has one twice
-            seen.add(each["fieldPath"])
-            out.append(each)
-    return out
+    if not begin and not any(each.fields for each in fields):  # most tables, and in a fraction of the time
+        named = {each.name: each for each in reversed(fields)}  # the first of those with one name
+        return [_field(each.name, each) for each in fields if each.name and named[each.name] is each]
+    found: dict[str, dict[str, Any]] = {}
+    for made in _walk(fields, begin, paths == "v2", 0):
+        found.setdefault(made["fieldPath"], made)  # DataHub refuses a schema that has one twice
+    return list(found.values())
+
+
+def _field(path: str, told: Field) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "fieldPath": path,
+        "nullable": True,
+        "type": {"type": type_of(told.type)},
+        "nativeDataType": told.type or "",
+        "recursive": False,
+    }
+    if told.description:
+        made["description"] = told.description
+    return made
 
 
 def _walk(fields: Sequence[Field], above: str, typed: bool, depth: int) -> Iterator[dict[str, Any]]:
@@ -97,16 +110,7 @@ def _walk(fields: Sequence[Field], above: str, typed: bool, depth: int) -> Itera
         path = f"{above}.{each.name}" if above else each.name
         if typed:
             path = f"{above}.[type={_word(each.type)}].{each.name}"
-        made: dict[str, Any] = {
-            "fieldPath": path,
-            "nullable": True,
-            "type": {"type": type_of(each.type)},
-            "nativeDataType": each.type or "",
-            "recursive": False,
-        }
-        if each.description:
-            made["description"] = each.description
-        yield made
+        yield _field(path, each)
         if each.fields and depth < _DEPTH:
             yield from _walk(each.fields, path, typed, depth + 1)
 
