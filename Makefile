@@ -109,10 +109,11 @@ live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all 
 live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS); JARS=… for some
 	@$(BIN)/python scripts/live_jars.py $(JARS)
 
-smoke: $(READY) .venvs/airflow-3/.ready $(WEB) ## a short run on each real stack: the web UI in Chromium, Delta and Kafka under Spark, Kafka Connect, a Spark job of Airflow 3
+smoke: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready $(WEB) ## a short run on each real stack: the web UI in Chromium, DataHub's SDK, Delta and Kafka under Spark, Kafka Connect, a Spark job of Airflow 3
 	@cd web && npm run --silent browser -- flows
 	@$(BIN)/python scripts/live_jars.py spark-4.1 broker connect
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark/test_live_formats.py -k 'delta or kafka'
+	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/deliver/datahub/test_validation.py
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/connect/test_live_smoke.py
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/live_airflow/test_spark_submit.py -k '[3]'
 

@@ -50,6 +50,7 @@ def test_every_recorded_event_converts(shared: Path, by: str) -> None:
     assert len(made) > 100
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     "given", [{}, EVERYTHING, {**EVERYTHING, "patch": True}], ids=["plain", "all", "patch"]
 )
@@ -64,6 +65,7 @@ def test_every_proposal_of_recorded_events_is_valid(
     assert wrong(made) == []
 
 
+@pytest.mark.live
 def test_every_proposal_of_the_table_of_fixes_is_valid(wrong: Wrong) -> None:
     made = [
         each
@@ -75,6 +77,7 @@ def test_every_proposal_of_the_table_of_fixes_is_valid(wrong: Wrong) -> None:
     assert wrong(made) == []
 
 
+@pytest.mark.live
 def test_a_proposal_that_is_none_is_found(wrong: Wrong) -> None:
     bad = {
         "entityType": "dataJob",
