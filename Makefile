@@ -66,10 +66,11 @@ $(READY): pyproject.toml locks/dev.txt | $(filter .tools/bin/uv,$(UV))
 
 web: $(WEB) ## build the web UI into the package (needs Node 20.19 or newer)
 
+# `npm ci` would ask for binaries of every other system, and fail where a registry lacks one of them; the lock holds all the same
 $(WEB_READY): web/package.json web/package-lock.json web/.npmrc
 	@test -n "$(NODE)" || { echo "the web UI $(NO_NODE)" >&2; exit 1; }
 	@echo "getting what the web UI is built with"
-	@cd web && npm ci --silent --no-audit --no-fund && touch node_modules/.ready
+	@cd web && npm install --no-save --silent --no-audit --no-fund && touch node_modules/.ready
 
 $(WEB): $(WEB_SOURCES) $(WEB_READY)
 	@cd web && npm run --silent build -- --logLevel warn
