@@ -205,6 +205,21 @@ describe.skipIf(MISSING)("flows", () => {
     await other.context().close();
   });
 
+  test("runs and versions in the picture lead to what they are of", async () => {
+    const page = await openPage(browser, errors);
+    await page.goto(`${server.url}${TABLE}?grain=run`);
+    await page.locator(".card.run").first().waitFor();
+    expect(await page.locator(".chips").count()).toBe(0);
+    await page.locator(".card.run").first().click();
+    await page.getByRole("heading", { name: /^Run / }).waitFor();
+    await page.locator(".card.dataset").first().click();
+    await page.locator(".stage").focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("first seen").waitFor();
+    expect(page.url()).not.toContain("%23");
+    await page.context().close();
+  });
+
   test("filters bridge what they hide, and never empty the picture", async () => {
     const page = await openPage(browser, errors);
     await page.goto(`${server.url}${TABLE}?up=3`);

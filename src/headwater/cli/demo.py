@@ -118,7 +118,10 @@ def _serve(store: Store, port: int) -> None:
     sock = listen(Serving(port=port), tries=20)
     address = f"http://127.0.0.1:{sock.getsockname()[1]}"
     typer.echo(
-        f"\nServing at {address} (Ctrl-C stops it). In another terminal:\n"
+        f"\nServing at {address} (Ctrl-C stops it). Look at it in a browser:\n"
+        f"  {address}/incidents\n"
+        f"  {address}/lineage/dataset/s3%3A%2F%2Flake/gold%2Frevenue_by_day?columns=1\n"
+        f"In another terminal:\n"
         f"  headwater graph finance.main.revenue --columns --url {address}\n"
         f"  headwater show orders_paid --url {address}\n"
         f"  OPENLINEAGE_URL={address} python your_job.py"

@@ -91,7 +91,7 @@ export function Card({ id, card, place, emphasis, start, focused }: Props) {
           {card.hiddenFields ? `${plural(card.hiddenFields, "more column")}` : "fewer columns"}
         </button>
       )}
-      {kind !== "group" && kind !== "run" && (
+      {kind !== "group" && view.value.grain !== "run" && (
         <>
           <Chip id={id} side="up" more={node.more?.up} near={focused || hovered.value === id} />
           <Chip id={id} side="down" more={node.more?.down} near={focused || hovered.value === id} />

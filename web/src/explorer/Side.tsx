@@ -1,25 +1,27 @@
 // explorer/Side: the card that is chosen -> what is known of it, what it breaks, what changed, and what to hide.
 import { useEffect, useState } from "preact/hooks";
 import { href } from "../address.ts";
-import type { Difference, Impact, Relation, Run, ShownDataset, ShownJob } from "../api/model.ts";
-import { clip, plural } from "../format.ts";
+import type { Difference, Impact, Relation, Run, ShownDataset, ShownJob, ShownRun } from "../api/model.ts";
+import { clip, duration, plural } from "../format.ts";
+import { subjectOf } from "../lineage/picture.ts";
 import { toCsv } from "../lineage/words.ts";
 import { columnWay, lineageOf, pageOf } from "../nodes.ts";
 import { save } from "../parts/files.ts";
 import { Answer, Empty } from "../parts/States.tsx";
 import { useAsk } from "../parts/use.ts";
-import { NodeLink, StateBadge, Time } from "../parts/Words.tsx";
+import { NodeLink, RunLink, StateBadge, Time } from "../parts/Words.tsx";
 import { writeRoute } from "../route.ts";
 import { changes, drawn, setView, start, view, whole } from "./session.ts";
 
 export function Side() {
   const { impact, versus, selected } = view.value;
+  const chosen = subjectOf(drawn.value?.nodes.get(selected)) || start.value;
   return (
     <aside class="side" aria-label="Details">
       {impact && <ImpactList />}
       {versus && <DiffList />}
       {view.value.trace && <TraceList />}
-      <About id={selected && /^(dataset|job):/.test(selected) ? selected : start.value} />
+      {chosen.startsWith("run:") ? <AboutRun id={chosen.slice("run:".length)} /> : <About id={chosen} />}
       <Namespaces />
     </aside>
   );
@@ -78,6 +80,30 @@ function About({ id }: { id: string }) {
                 {shown.fields.length === 0 && <Empty>No schema was told.</Empty>}
               </>
             )}
+          </>
+        )}
+      </Answer>
+    </section>
+  );
+}
+
+function AboutRun({ id }: { id: string }) {
+  const asked = useAsk<ShownRun>("/hw/v1/show", { node: id });
+  return (
+    <section>
+      <h2>
+        Run <RunLink id={id} />
+      </h2>
+      <Answer of={asked}>
+        {(run) => (
+          <>
+            <p>
+              <StateBadge state={run.state} /> {run.job && <NodeLink id={run.job} most={34} />}
+            </p>
+            <p class="muted">
+              <Time of={run.startedAt} />, {duration(run.durationMs)}
+            </p>
+            {run.error && <p class="fault">{clip(run.error.split("\n")[0] ?? "", 200)}</p>}
           </>
         )}
       </Answer>

@@ -2,7 +2,7 @@
 import { go, href } from "../address.ts";
 import { zoomCamera } from "../draw/camera.ts";
 import type { Scene } from "../draw/scene.ts";
-import { neighbours, type Side } from "../lineage/picture.ts";
+import { neighbours, type Side, subjectOf } from "../lineage/picture.ts";
 import { pageOf } from "../nodes.ts";
 import { writeRoute } from "../route.ts";
 import { camera, reveal, showAll, size, take } from "./look.ts";
@@ -35,11 +35,13 @@ function act(event: KeyboardEvent, at: string, found: Scene): boolean {
       return beside(at, 1, found);
     case "ArrowUp":
       return beside(at, -1, found);
-    case "Enter":
-      if (!/^(dataset|job|run):/.test(at)) return false;
-      go(href(writeRoute(pageOf(at))));
-      return true;
+    case "Enter": {
+      const subject = subjectOf(drawn.value?.nodes.get(at));
+      if (subject) go(href(writeRoute(pageOf(subject))));
+      return Boolean(subject);
+    }
     case " ": {
+      if (view.value.grain === "run") return false;
       const more = drawn.value?.nodes.get(at)?.more;
       const side: Side = event.shiftKey || (more?.up && !more.down) ? "up" : "down";
       setView(expand(view.value, at, side));

@@ -13,6 +13,7 @@ export interface Question {
 
 /** How many nodes a picture begins with; what is left out is counted where it was. */
 export const MOST_DRAWN = 200;
+/** How many neighbours a click adds, with what stands right behind them. */
 const MORE_AT_A_TIME = 100;
 
 export function questions(start: string, view: View, at: string): Question[] {
@@ -40,6 +41,8 @@ export function questions(start: string, view: View, at: string): Question[] {
     if (down) asked.push(make(start, ["down"], { depth: down, limit }));
   }
   for (const { id, side, times } of view.expanded)
-    asked.push(make(id, [side], { depth: 1, limit: MORE_AT_A_TIME * times + 1 }));
+    asked.push(
+      make(id, [side], { depth: 1, fan: MORE_AT_A_TIME * times, limit: 3 * MORE_AT_A_TIME * times + 1 }),
+    );
   return asked;
 }

@@ -34,6 +34,12 @@ export function titleOf(node: Node): string {
   return node.name ?? node.id;
 }
 
+/** What a card leads to: a version of a dataset to the dataset, a group to nothing. */
+export function subjectOf(node: Node | undefined): string {
+  if (!node || node.type === "GROUP") return "";
+  return node.type === "DATASET_VERSION" ? (node.dataset ?? "") : node.id;
+}
+
 export function neighbours(edges: Edge[]): { up: Map<string, string[]>; down: Map<string, string[]> } {
   const up = new Map<string, string[]>();
   const down = new Map<string, string[]>();
