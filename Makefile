@@ -68,7 +68,8 @@ web: $(WEB) ## build the web UI into the package (needs Node 20.19 or newer)
 $(WEB_READY): web/package.json web/package-lock.json web/.npmrc
 	@test -n "$(NODE)" || { echo "the web UI $(NO_NODE)" >&2; exit 1; }
 	@echo "getting what the web UI is built with"
-	@cd web && npm ci --silent --no-audit --no-fund && touch node_modules/.ready
+	@# not `npm ci`: it refuses a lock without the binaries for other machines, which their packages pin by themselves
+	@cd web && npm install --silent --no-save --no-audit --no-fund && touch node_modules/.ready
 
 $(WEB): $(WEB_SOURCES) $(WEB_READY)
 	@cd web && npm run --silent build -- --logLevel warn
