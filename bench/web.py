@@ -27,7 +27,9 @@ Row = dict[str, Any]
 def build() -> None:
     subprocess.run(["make", "--silent", "web"], cwd=ROOT, check=True)
     if not (HERE / "node_modules").is_dir():
-        subprocess.run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], cwd=HERE, check=True)
+        subprocess.run(
+            ["npm", "install", "--silent", "--no-save", "--no-audit", "--no-fund"], cwd=HERE, check=True
+        )
     vite = ROOT / "web" / "node_modules" / ".bin" / "vite"
     subprocess.run([vite, "build", "--logLevel", "error"], cwd=HERE, check=True, stderr=subprocess.DEVNULL)
 

@@ -31,11 +31,11 @@ describe.skipIf(MISSING)("doors", () => {
         const page = await openPage(browser, errors);
         await page.goto(url);
         await page.getByText("This server wants to know who you are").waitFor();
-        await page.getByLabel("Key").fill("hw_000000000000_wrong");
+        await page.getByLabel("Key", { exact: true }).fill("hw_000000000000_wrong");
         await page.getByRole("button", { name: "Go on" }).click();
         await page.getByText("no such key").waitFor();
         await page.screenshot({ path: join(SHOTS, "door-wrong-key.png") });
-        await page.getByLabel("Key").fill(reader);
+        await page.getByLabel("Key", { exact: true }).fill(reader);
         await page.getByRole("button", { name: "Go on" }).click();
         await page.getByText("not_null(day)").first().waitFor();
         await page.locator(".live.on").waitFor();
@@ -49,7 +49,7 @@ describe.skipIf(MISSING)("doors", () => {
         await page.goto(`${url}/admin`);
         await page.getByText("this needs a key with the scope 'admin'").first().waitFor();
         await page.getByRole("button", { name: "Forget key" }).click();
-        await page.getByLabel("Key").fill(admin);
+        await page.getByLabel("Key", { exact: true }).fill(admin);
         await page.getByRole("button", { name: "Go on" }).click();
         await page.locator("strong", { hasText: "boss" }).waitFor();
         expect(await page.content()).not.toContain(admin);

@@ -107,6 +107,7 @@ describe.skipIf(MISSING)("pages", () => {
     ["incident", () => `/incidents/${incident}`, "makes the column"],
     ["start", () => "/start?engine=dlt", "headwater[dlt]"],
     ["admin", () => "/admin", "Alias rules"],
+    ["explorer-unknown", () => lineagePath("dataset", "nobody", "knows"), "no node is called"],
     ["unknown", () => "/datasets/nobody/knows", "no node is called"],
   ];
 

@@ -22,6 +22,7 @@ export interface Scene {
 
 export function makeScene(deck: Deck, picture: Picture, bounds: Bounds): Scene {
   const strokes: Stroke[] = [];
+  const beside = sideBySide(deck.lines);
   deck.lines.forEach((line, at) => {
     const from = picture.places.get(line.link.from);
     const to = picture.places.get(line.link.to);
@@ -36,13 +37,34 @@ export function makeScene(deck: Deck, picture: Picture, bounds: Bounds): Scene {
     };
     put(from.x + CARD_WIDTH, from.y + (line.link.fromPort ?? 0));
     for (const stone of stones) {
-      put(stone.x, stone.y); // straight past the column
-      put(stone.x + CARD_WIDTH, stone.y);
+      put(stone.x, stone.y + beside[at]!); // straight past the column
+      put(stone.x + CARD_WIDTH, stone.y + beside[at]!);
     }
     put(to.x, to.y + (line.link.toPort ?? 0));
     strokes.push({ line, points, bounds: around(points, back ? 120 : 0), back });
   });
   return { places: picture.places, deck, strokes, bounds };
+}
+
+/** Lines between the same two cards share a lane: how far each runs beside its middle, so that they can be told apart. */
+function sideBySide(lines: Line[]): Float64Array {
+  const lanes = new Map<string, number[]>();
+  lines.forEach(({ link }, at) => {
+    const key = `${link.from}\n${link.to}`;
+    const lane = lanes.get(key);
+    if (lane) lane.push(at);
+    else lanes.set(key, [at]);
+  });
+  const found = new Float64Array(lines.length);
+  for (const lane of lanes.values()) {
+    const apart = Math.min(4, 24 / lane.length);
+    // in the order of their ports, or they would cross on the way in and again on the way out
+    lane.sort((a, b) => (lines[a]!.link.fromPort ?? 0) - (lines[b]!.link.fromPort ?? 0) || a - b);
+    lane.forEach((at, index) => {
+      found[at] = (index - (lane.length - 1) / 2) * apart;
+    });
+  }
+  return found;
 }
 
 function around(points: Float64Array, margin: number): Bounds {

@@ -59,7 +59,7 @@ export function Explorer() {
       <Toolbar />
       <div class="middle">
         {fault.value && !graph ? (
-          <div class="stage">
+          <div class="form">
             <Fault fault={fault.value} again={refresh} />
           </div>
         ) : view.value.form === "graph" || !graph ? (
