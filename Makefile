@@ -114,7 +114,7 @@ smoke: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready $(WEB) ## a short 
 	@cd web && npm run --silent browser -- flows
 	@$(BIN)/python scripts/live_jars.py spark-4.1 broker connect
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark/test_live_formats.py -k 'delta or kafka'
-	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/deliver/datahub/test_validation.py
+	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/deliver/datahub/test_validation.py tests/deliver/datahub/test_bad_input.py
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/connect/test_live_smoke.py
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/live_airflow/test_spark_submit.py -k '[3]'
 

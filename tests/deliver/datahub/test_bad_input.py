@@ -150,6 +150,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: name[:12])
 def test_strange_names_are_converted_and_stay_apart(
     name: str, wrong: Callable[[list[dict[str, Any]]], list[Any]]
