@@ -180,10 +180,10 @@ describe.skipIf(MISSING)("flows", () => {
     for (const [id, place] of Object.entries(before)) expect(after[id]).toBe(place);
     await page.getByRole("button", { name: "Columns" }).click();
     await page.getByRole("button", { name: "Run states" }).click();
+    await page.locator(".card .column").first().waitFor(); // until then the picture is asked for anew, and takes no keys
     await page.locator(".stage").focus();
     for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft"]) await page.keyboard.press(key);
     await expect.poll(() => new URL(page.url()).searchParams.get("sel")).toBe("job:web:step_20");
-    await page.locator(".card .column").first().waitFor();
     const shown = await page
       .locator(".card")
       .evaluateAll((all) => all.map((card) => card.getAttribute("aria-label")).sort());
