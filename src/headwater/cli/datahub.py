@@ -13,19 +13,11 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
 from headwater import config
 from headwater.cli._ask import JsonOption, print_json
 from headwater.cli._files import read_events
+from headwater.cli._progress import counting
 from headwater.deliver.datahub import Converter, Proposal, Refused, make
 from headwater.deliver.datahub.comparing import Change, compare
 from headwater.deliver.datahub.settings import Delivery, delivering
@@ -323,15 +315,6 @@ def _print(change: Change) -> None:
 
 @contextmanager
 def _bar() -> Iterator[Any]:
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(
-        *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as bar:
+    with counting() as bar:
         task = bar.add_task("events", total=None)
         yield lambda: bar.advance(task)

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
 from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, UrlOption, open_configured, print_json
 from headwater.cli._files import read_events
+from headwater.cli._progress import counting
 from headwater.errors import ConfigError, EventError, TransportError
 from headwater.event import Limits
 from headwater.ingest import Outcome, ingest_all
@@ -98,16 +89,7 @@ def _sent(transport: Transport, batch: list[bytes]) -> Outcome:
 
 def _total(outcomes: Iterable[Outcome]) -> Outcome:
     total = Outcome(0, 0, 0)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(
-        *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as bar:
+    with counting() as bar:
         task = bar.add_task("events", total=None)
         for outcome in outcomes:
             total = total + outcome

@@ -10,18 +10,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
 from headwater import config
 from headwater.cli._ask import JsonOption, print_json
+from headwater.cli._progress import counting
 from headwater.errors import ConfigError, NotInstalled
 from headwater.event import Limits
 
@@ -235,14 +227,11 @@ def _session(master: str | None, conf: list[str] | None) -> Iterator[SparkSessio
 @contextmanager
 def _progress(spark: SparkSession) -> Iterator[None]:
     """A bar for the tasks of the stage that runs."""
-    columns = (
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-    )  # fmt: skip
     if not sys.stderr.isatty():
         yield
         return
     tracker, done = spark.sparkContext.statusTracker(), threading.Event()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with counting() as bar:
         task = bar.add_task("starting", total=None)
 
         def watch() -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import msgspec
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from headwater.errors import ConfigError, TransportError
 from headwater.transport._options import flag, number, refuse_closed
+from headwater.transport._producing import SLACK, TOO_LARGE, Producers, make_producer, produce
 
 _OURS = ("bootstrap.servers", "message.timeout.ms", "on_delivery", "dr_cb", "dr_msg_cb")
-_TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
 _HINTS = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: "make the topic, or let the brokers make it",
     KafkaError._UNKNOWN_TOPIC: "make the topic, or let the brokers make it",
@@ -35,7 +35,6 @@ _PASSING = {
     KafkaError._PURGE_INFLIGHT,
 }
 """Faults after which the same may be taken: a broker comes back, a topic is made. Others, as a lacking right, wait."""
-_SLACK = 2.0  # seconds that librdkafka has to tell that a record's time is over
 
 
 class KafkaTransport:
@@ -83,10 +82,10 @@ class KafkaTransport:
             "bootstrap.servers": parts.netloc,
             "message.timeout.ms": max(1, int(self._timeout * 1000)),
         }
-        self._producers: dict[int, Producer] = {}
+        self._producers = Producers(self._config)
         self._closed = False
         if config or compression:  # a wrong property is told now; this connects to nobody
-            _producer({**self._config, "bootstrap.servers": ""})
+            make_producer({**self._config, "bootstrap.servers": ""})
 
     def __repr__(self) -> str:
         return f"KafkaTransport({self._shown!r})"
@@ -98,7 +97,7 @@ class KafkaTransport:
             return
         told = _Told(len(events))
         self._write(events, range(len(events)), told)
-        large = sorted(at for at, each in told.faults.items() if each.code() in _TOO_LARGE)
+        large = sorted(at for at, each in told.faults.items() if each.code() in TOO_LARGE)
         if len(large) > 1:  # brokers refuse a batch as a whole: which event it was shows one by one
             for at in large:
                 self._write(events, [at], told)
@@ -107,43 +106,21 @@ class KafkaTransport:
 
     def _write(self, events: Sequence[bytes], places: Sequence[int], told: _Told) -> None:
         """Write the events at these places and wait for what the brokers say of each."""
-        producer = self._producer()
+        producer = self._producers.here()
         for at in places:
             told.begin(at)
-            self._produce(producer, at, events[at], told)
-        until = monotonic() + self._timeout + _SLACK
+            produce(producer, self._topic, events[at], run_family(events[at]), partial(told.tell, at))
+        until = monotonic() + self._timeout + SLACK
         while told.open.intersection(places) and monotonic() < until:
             producer.poll(0.05)
 
     def close(self) -> None:
         """Take no more; what was sent is with the brokers already."""
         self._closed = True
-        self._producers.pop(os.getpid(), None)
-
-    def _produce(self, producer: Producer, at: int, event: bytes, told: _Told) -> None:
-        def delivered(fault: KafkaError | None, message: Message) -> None:
-            told.tell(at, fault)
-
-        while True:
-            try:
-                producer.produce(self._topic, event, key=run_family(event), on_delivery=delivered)
-                producer.poll(0)
-            except BufferError:  # its queue is full: let some go first
-                producer.poll(0.05)
-            except KafkaException as fault:
-                told.tell(at, fault.args[0])
-                return
-            else:
-                return
-
-    def _producer(self) -> Producer:
-        producer = self._producers.get(os.getpid())
-        if producer is None:  # also after a fork: threads and sockets of the parent are the parent's
-            producer = self._producers.setdefault(os.getpid(), _producer(self._config))
-        return producer
+        self._producers.forget()
 
     def _fault(self, told: _Told, count: int) -> TransportError:
-        refused = {at: each.str() for at, each in told.faults.items() if each.code() in _TOO_LARGE}
+        refused = {at: each.str() for at, each in told.faults.items() if each.code() in TOO_LARGE}
         left = {at: each for at, each in told.faults.items() if at not in refused}
         passing = all(each.retriable() or each.code() in _PASSING for each in left.values())
         first = next(iter(left.values()), next(iter(told.faults.values()), None))
@@ -161,7 +138,7 @@ class KafkaTransport:
     def _lacks_topic(self) -> bool:
         """Whether the brokers answer, and know nothing of the topic."""
         try:
-            known = self._producer().list_topics(self._topic, 1.0).topics.get(self._topic)
+            known = self._producers.here().list_topics(self._topic, 1.0).topics.get(self._topic)
         except KafkaException:
             return False
         return known is None or (
@@ -240,12 +217,3 @@ class _Seen(msgspec.Struct):
     run: _Run | None = None
     job: _Named | None = None
     dataset: _Named | None = None
-
-
-def _producer(config: Mapping[str, Any]) -> Producer:
-    try:
-        return Producer({**config, "log_level": 0})  # what goes wrong is raised, not printed
-    except (KafkaException, TypeError, ValueError) as fault:
-        told = fault.args[0] if fault.args else fault
-        why = told.str() if isinstance(told, KafkaError) else str(told)
-        raise ConfigError(f"config: {why}") from None

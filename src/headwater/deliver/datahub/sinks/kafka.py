@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import Any
 
 import msgspec
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError
 
 from headwater.deliver.datahub.proposing import Proposal
 from headwater.deliver.datahub.sinks import fault_of
 from headwater.deliver.datahub.wire import SCHEMA, for_kafka
-from headwater.errors import ConfigError, TooLarge, TransportError
+from headwater.errors import TooLarge, TransportError
 from headwater.naming import scrub
+from headwater.transport._producing import SLACK, TOO_LARGE, Producers, make_producer, produce
 
 TOPIC = "MetadataChangeProposal_v1"
-_TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
-_SLACK = 2.0
 
 
 class KafkaSink:
@@ -46,9 +45,9 @@ class KafkaSink:
             "bootstrap.servers": brokers,
             "message.timeout.ms": max(1, int(timeout * 1000)),
         }
-        self._producers: dict[int, Producer] = {}
+        self._producers = Producers(self._config, "producer_config")
         if config:  # a wrong property is told now; this connects to nobody
-            _producer({**self._config, "bootstrap.servers": ""})
+            make_producer({**self._config, "bootstrap.servers": ""}, "producer_config")
 
     def __repr__(self) -> str:
         return f"KafkaSink({self._shown!r})"
@@ -65,7 +64,7 @@ class KafkaSink:
             if fault is not None:
                 faults[at] = fault
 
-        producer = self._producer()
+        producer = self._producers.here()
         for at, made in enumerate(proposals):
             try:
                 value = for_kafka(made, self._most, number)
@@ -73,11 +72,11 @@ class KafkaSink:
                 left.discard(at)
                 refused[at] = str(fault)
                 continue
-            self._produce(producer, made["entityUrn"].encode(), value, at, told)
-        until = monotonic() + self._timeout + _SLACK
+            produce(producer, self._topic, value, made["entityUrn"].encode(), partial(told, at))
+        until = monotonic() + self._timeout + SLACK
         while left and monotonic() < until:
             producer.poll(0.05)
-        refused |= {at: fault.str() for at, fault in faults.items() if fault.code() in _TOO_LARGE}
+        refused |= {at: fault.str() for at, fault in faults.items() if fault.code() in TOO_LARGE}
         pending = left | (faults.keys() - refused.keys())
         if refused or pending:
             first = next((faults[at] for at in sorted(pending) if at in faults), None)
@@ -86,29 +85,7 @@ class KafkaSink:
 
     def close(self) -> None:
         """What was sent is with the brokers already."""
-        self._producers.pop(os.getpid(), None)
-
-    def _produce(self, producer: Producer, key: bytes, value: bytes, at: int, told: Any) -> None:
-        def delivered(fault: KafkaError | None, message: Message) -> None:
-            told(at, fault)
-
-        while True:
-            try:
-                producer.produce(self._topic, value, key=key, on_delivery=delivered)
-                producer.poll(0)
-            except BufferError:  # its queue is full: let some go first
-                producer.poll(0.05)
-            except KafkaException as fault:
-                told(at, fault.args[0])
-                return
-            else:
-                return
-
-    def _producer(self) -> Producer:
-        producer = self._producers.get(os.getpid())
-        if producer is None:  # also after a fork: threads and sockets of the parent are the parent's
-            producer = self._producers.setdefault(os.getpid(), _producer(self._config))
-        return producer
+        self._producers.forget()
 
 
 class _Registry:
@@ -157,12 +134,3 @@ class _Registry:
                 retryable=answer.status_code >= 500 or answer.status_code == 429,
                 cause=f"registry_{answer.status_code}",
             ) from None
-
-
-def _producer(config: Mapping[str, Any]) -> Producer:
-    try:
-        return Producer({**config, "log_level": 0})  # what goes wrong is raised, not printed
-    except (KafkaException, TypeError, ValueError) as fault:
-        told = fault.args[0] if fault.args else fault
-        why = told.str() if isinstance(told, KafkaError) else str(told)
-        raise ConfigError(f"producer_config: {why}") from None
