@@ -200,6 +200,16 @@ def cursor_of(connection: Connection) -> Cursor:
     return cast("Cursor", driver.cursor(SqliteCursor))
 
 
+def plan_once(connection: Connection) -> None:
+    """On Postgres: a statement that is asked again keeps its plan, until the transaction ends.
+
+    For those that look up rows by their numbers, dozens of times: to plan one anew for each list of numbers costs more than to
+    run it, the more so over partitions. Not for what is planned by its values, as a page by its length.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_generic_plan")
+
+
 def exclude_writers(connection: Connection) -> None:
     """On Postgres: wait for every other writer of this database, and keep them out until the transaction ends."""
     connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (_WRITERS,))

@@ -22,10 +22,13 @@ from headwater.store._upsert import unpack
 
 
 class _Edge(NamedTuple):
+    """An edge, and the name by which its dataset is asked for or shown."""
+
     job: int
     dataset: int
     first: int
     last: int
+    leader: int
 
 
 class _Base(NamedTuple):
@@ -37,18 +40,29 @@ class _Base(NamedTuple):
 
 _TABLE = {"in": "inputs", "out": "outputs"}
 _IDS = among()
-_CANDIDATES = (
-    "SELECT job, dataset, first_seen, last_seen FROM edges WHERE {column} IN " + _IDS + " AND direction = ?"
-)
 VISIBLE = (
     "(t.hidden_at IS NULL OR t.hidden_at < coalesce(t.last_seen, 0) OR t.hidden_at < coalesce(t.shown_at, 0))"
 )
-_BASE_RUN = (
-    "SELECT r.job, r.id, r.ended_at FROM jobs AS j JOIN runs AS r ON r.id = ("
-    " SELECT id FROM runs WHERE job = j.id AND io IS NOT NULL AND ended_at <= ?"
-    " ORDER BY ended_at DESC, run_id DESC LIMIT 1) WHERE j.id IN " + _IDS
+_MEMBERS = (
+    f"SELECT id, id AS leader FROM datasets WHERE id IN {_IDS}"
+    f" UNION SELECT id, canonical FROM datasets WHERE canonical IN {_IDS}"
 )
-_BASE_WORD = "SELECT job, max(at) FROM declared WHERE job IN " + _IDS + " AND at <= ? GROUP BY job"
+"""Every name of these datasets, and the one of them that was asked for."""
+_LEADER = "JOIN datasets AS t ON t.id = coalesce(d.canonical, d.id)"
+"""`t` stands for the dataset `d`."""
+_OF_DATASETS = (
+    f"SELECT e.job, e.dataset, e.first_seen, e.last_seen, m.leader FROM ({_MEMBERS}) AS m"
+    f" JOIN edges AS e ON e.dataset = m.id AND e.direction = ? JOIN jobs AS t ON t.id = e.job AND {VISIBLE}"
+)
+_OF_JOBS = (
+    f"SELECT e.job, e.dataset, e.first_seen, e.last_seen, t.id FROM edges AS e JOIN datasets AS d ON d.id = e.dataset {_LEADER}"
+    f" WHERE e.job IN {_IDS} AND e.direction = ?"
+)
+_BASES = (
+    "SELECT j.id, r.id, r.ended_at, (SELECT max(w.at) FROM declared AS w WHERE w.job = j.id AND w.at <= ?) FROM jobs AS j"
+    " LEFT JOIN runs AS r ON r.id = (SELECT id FROM runs WHERE job = j.id AND io IS NOT NULL AND ended_at <= ?"
+    f" ORDER BY ended_at DESC, run_id DESC LIMIT 1) WHERE j.id IN {_IDS}"
+)
 
 
 class Edges:
@@ -66,59 +80,45 @@ class Edges:
 
     def jobs_of(self, datasets: Collection[int], direction: str) -> list[Flow]:
         """Who reads or writes these datasets, under any of their names."""
-        leader = self._members(datasets)
-        flows = self._held(_CANDIDATES.format(column="dataset"), leader, direction)
-        seen = self._shown("jobs", {job for job, _ in flows})
-        return [Flow(job, leader[dataset]) for job, dataset in flows if job in seen]
+        asked = listed(datasets)
+        held = self._held(self.rows(_OF_DATASETS, asked, asked, direction), direction)
+        return [Flow(edge.job, edge.leader) for edge in held]
 
     def datasets_of(self, jobs: Collection[int], direction: str, *, hidden: bool = False) -> list[Flow]:
         """What these jobs read or write; with `hidden`, datasets that were hidden too."""
-        flows = self._held(_CANDIDATES.format(column="job"), jobs, direction)
-        leader = self._leaders({dataset for _, dataset in flows}, hidden=hidden)
-        return [Flow(job, leader[dataset]) for job, dataset in flows if dataset in leader]
+        also = "" if hidden else f" AND {VISIBLE}"
+        held = self._held(self.rows(_OF_JOBS + also, listed(jobs), direction), direction)
+        return [Flow(edge.job, edge.leader) for edge in held]
 
     def shown_jobs(self, jobs: Collection[int]) -> set[int]:
         """Those of the jobs that were not hidden."""
-        return self._shown("jobs", jobs)
+        found = self.rows(f"SELECT t.id FROM jobs AS t WHERE t.id IN {_IDS} AND {VISIBLE}", listed(jobs))
+        return {row[0] for row in found}
 
     def _members(self, datasets: Collection[int]) -> dict[int, int]:
         """Every name of these datasets -> the one that was asked for."""
-        leader = {number: number for number in datasets}
-        leader.update(
-            self.rows(f"SELECT id, canonical FROM datasets WHERE canonical IN {_IDS}", listed(datasets))
-        )
-        return leader
+        asked = listed(datasets)
+        return dict(tuple(row) for row in self.rows(_MEMBERS, asked, asked))
 
-    def _leaders(self, datasets: Collection[int], *, hidden: bool = False) -> dict[int, int]:
-        """Each dataset -> the one that stands for it; those that were hidden are left out, unless asked for."""
+    def _leaders(self, datasets: Collection[int]) -> dict[int, int]:
+        """Each dataset -> the one that stands for it; those that were hidden are left out."""
         found = self.rows(
-            f"SELECT d.id, coalesce(d.canonical, d.id) FROM datasets AS d JOIN datasets AS t"
-            f" ON t.id = coalesce(d.canonical, d.id) WHERE d.id IN {_IDS}{'' if hidden else f' AND {VISIBLE}'}",
+            f"SELECT d.id, t.id FROM datasets AS d {_LEADER} WHERE d.id IN {_IDS} AND {VISIBLE}",
             listed(datasets),
         )
         return dict(tuple(row) for row in found)
 
-    def _shown(self, table: str, numbers: Collection[int]) -> set[int]:
-        return {
-            row[0]
-            for row in self.rows(
-                f"SELECT t.id FROM {table} AS t WHERE t.id IN {_IDS} AND {VISIBLE}", listed(numbers)
-            )
-        }
-
-    def _held(self, sql: str, numbers: Collection[int], direction: str) -> list[tuple[int, int]]:
-        """The candidates that held at the time: by what is on the edge itself where that decides, else by a look."""
+    def _held(self, rows: Iterable[Any], direction: str) -> list[_Edge]:
+        """The edges that held at the time: by what is on the edge itself where that decides, else by a look."""
         until = self._when.until
-        candidates = [
-            e for row in self.rows(sql, listed(numbers), direction) if (e := _Edge(*row)).first <= until
-        ]
+        candidates = [edge for row in rows if (edge := _Edge(*row)).first <= until]
         bases = self._base({edge.job for edge in candidates})
-        held: list[tuple[int, int]] = []
+        held: list[_Edge] = []
         doubtful: list[_Edge] = []
         for edge in candidates:
             base = bases[edge.job]
             if base is None or base.at <= edge.first or base.at <= edge.last <= until:
-                held.append((edge.job, edge.dataset))
+                held.append(edge)
             else:
                 doubtful.append(edge)
         held.extend(self._named(doubtful, bases, direction))
@@ -127,19 +127,16 @@ class Edges:
     def _base(self, jobs: Collection[int]) -> dict[int, _Base | None]:
         missing = [job for job in jobs if job not in self._bases]
         if missing:
-            at, asked = self._when.base, listed(missing)
+            at = self._when.base
             self._bases.update(dict.fromkeys(missing, None))
-            for job, run, ended in self.rows(_BASE_RUN, at, asked):
-                self._bases[job] = _Base(run, ended)
-            for job, word in self.rows(_BASE_WORD, asked, at):
-                have = self._bases[job]
-                if have is None or word >= have.at:
+            for job, run, ended, word in self.rows(_BASES, at, at, listed(missing)):
+                if word is not None and (run is None or word >= ended):
                     self._bases[job] = _Base(None, word)
+                elif run is not None:
+                    self._bases[job] = _Base(run, ended)
         return self._bases
 
-    def _named(
-        self, edges: list[_Edge], bases: dict[int, _Base | None], direction: str
-    ) -> list[tuple[int, int]]:
+    def _named(self, edges: list[_Edge], bases: dict[int, _Base | None], direction: str) -> list[_Edge]:
         """Those of the edges that the base itself names, or a run since."""
         if not edges:
             return []
@@ -161,7 +158,7 @@ class Edges:
             )
             named.update((job, row[0]) for row in said)
         return [
-            (edge.job, edge.dataset)
+            edge
             for edge in edges
             if (edge.job, edge.dataset) in named or self._since(edge, bases[edge.job], direction)
         ]
@@ -235,7 +232,8 @@ class Edges:
         for job, dataset, fingerprint, first, last in rows:
             if first <= until:
                 pairs.setdefault((job, dataset), []).append((fingerprint, first, last))
-        held_flows = set(self._still({job for job, _ in pairs}))
+        candidates = self.rows(_OF_JOBS, listed({job for job, _ in pairs}), "out")
+        held_flows = {(edge.job, edge.dataset) for edge in self._held(candidates, "out")}
         bases = self._base({job for job, _ in pairs})
         runs = {
             base.run: job for job in {j for j, _ in pairs} if (base := bases[job]) and base.run is not None
@@ -263,9 +261,6 @@ class Edges:
                 chosen.add(max((min(last, until), fingerprint) for fingerprint, _, last in sets)[1])
             out.extend((job, dataset, fingerprint) for fingerprint in chosen)
         return out
-
-    def _still(self, jobs: Collection[int]) -> list[tuple[int, int]]:
-        return self._held(_CANDIDATES.format(column="job"), jobs, "out")
 
     def _told(self, sets: list[tuple[int, int, bytes]]) -> list[Relation]:
         bodies = self._relations.load(self, {fingerprint for _, _, fingerprint in sets})

@@ -36,7 +36,7 @@ class Kept:
         try:
             transaction = connection.begin()
             first(connection)
-        except BaseException as fault:
+        except BaseException as fault:  # it rises again, but for one that began on a dead connection
             self.release()
             if not fresh and isinstance(fault, exc.DBAPIError) and fault.connection_invalidated:
                 return self._begun(first)  # the database was restarted: nothing had been said to it yet

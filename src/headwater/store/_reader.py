@@ -12,7 +12,7 @@ from sqlalchemy.sql import ColumnElement
 from headwater.facts.flows import When
 from headwater.naming import AliasRule
 from headwater.store._catalogue import Catalogue
-from headwater.store._driver import cursor_of
+from headwater.store._driver import cursor_of, plan_once
 from headwater.store._edges import Edges
 from headwater.store._history import History
 from headwater.store._incidents import Faults
@@ -42,6 +42,7 @@ class Reader:
 
     def edges(self, when: When = When()) -> Edges:  # noqa: B008 - frozen
         """The edges that held at a time: what `graph.walk` walks on."""
+        plan_once(self._connection)
         return Edges(self._connection, when)
 
     def catalogue(self) -> Catalogue:

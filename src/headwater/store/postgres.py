@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 from psycopg import errors
-from sqlalchemy import URL, Connection, Engine, create_engine, exc, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url
 
 from headwater.errors import ConfigError, StoreError
 from headwater.facts.tables import Row
@@ -132,8 +132,16 @@ def open_postgres(
 
 
 def _engine(address: URL, given: dict[str, Any], settings: dict[str, int], **pool: Any) -> Engine:
-    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-    return create_engine(address, connect_args={**given, "options": options}, **pool)
+    # compiling a statement that takes milliseconds costs more than it saves
+    options = " ".join(f"-c {name}={value}" for name, value in {**settings, "jit": "off"}.items())
+    engine = create_engine(address, connect_args={**given, "options": options}, **pool)
+    event.listen(engine, "connect", _remember)
+    return engine
+
+
+def _remember(connection: Any, _: object) -> None:
+    """A connection keeps every statement of ours prepared: they are more than the hundred it would."""
+    connection.prepared_max = 1_000
 
 
 class PostgresStore(SqlStore):
