@@ -1,5 +1,5 @@
 // explorer/session: an address -> questions -> answers -> a graph -> a picture. Each step a signal, none knows the next.
-import { computed, effect, signal, untracked } from "@preact/signals";
+import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { go, here, href, query, route } from "../address.ts";
 import { ask, Problem } from "../api/client.ts";
 import type { Difference, Graph } from "../api/model.ts";
@@ -161,6 +161,9 @@ export const emphasis = computed<Emphasis>(() => {
 });
 
 export const scene = signal<Scene | null>(null);
+/** The graph that the picture on screen was made of: while another one is asked for, keys and forms go by this. */
+export const pictured = signal<Drawn | null>(null);
+export const standing = computed(() => drawn.value ?? pictured.value);
 
 /** Where cards stood; a graph around another node, or in another grain, begins anew. */
 let kept: { about: string; picture: Picture } | null = null;
@@ -171,14 +174,18 @@ export function watchLayout(): () => void {
     const about = `${start.value} ${view.value.grain} ${view.value.column} ${tidied.value}`;
     if (!cards) return;
     const old = kept?.about === about ? kept.picture : null;
+    const graph = untracked(() => drawn.value);
     void askLayout({
       boxes: cards.boxes,
       links: cards.lines.map((line) => line.link),
-      anchor: untracked(() => drawn.value?.start ?? ""),
+      anchor: graph?.start ?? "",
       ...(old ? { kept: old.places } : {}),
     }).then((picture) => {
       kept = { about, picture };
-      scene.value = makeScene(cards, picture, boundsOf(cards.boxes, picture.places));
+      batch(() => {
+        pictured.value = graph;
+        scene.value = makeScene(cards, picture, boundsOf(cards.boxes, picture.places));
+      });
     });
   });
 }
@@ -186,6 +193,7 @@ export function watchLayout(): () => void {
 export function leave(): void {
   kept = null;
   scene.value = null;
+  pictured.value = null;
   hovered.value = "";
   hoveredField.value = null;
   opened.value = new Set();

@@ -83,7 +83,7 @@ export function readView(query: URLSearchParams): View {
     impact: query.get("mode") === "impact",
     runs: query.get("runs") === "1",
     form: form === "list" || form === "tree" ? form : "graph",
-    selected: query.get("sel") ?? "",
+    selected: query.get("sel") ?? query.get("tableLevelNode") ?? "", // the latter in links of Marquez's UI
   };
 }
 

@@ -27,6 +27,13 @@ const ENGINES: Engine[] = [
       `pip install 'headwater[spark]'\nexport HEADWATER_TRANSPORT=${url}\nheadwater run -- spark-submit your_job.py\n\n# or, in a session of your own:\nimport headwater.spark\nheadwater.spark.install(spark)`,
   },
   {
+    id: "connect",
+    label: "Kafka Connect",
+    package: "confluent-kafka",
+    lines: (url) =>
+      `pip install 'headwater[connect]'\ncat > connect.toml <<'END'\n[[clusters]]\nname = "mine"\nurl = "http://localhost:8083"\nbootstrap = "localhost:9092"\nEND\nheadwater connect once --dry-run      # shows every edge, sends nothing\nheadwater connect watch --transport ${url}`,
+  },
+  {
     id: "dlt",
     label: "dlt",
     package: "dlt",

@@ -1,6 +1,6 @@
 // parts/Search: words as they are typed -> datasets, jobs and columns to go to, by mouse or keys.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { go, href } from "../address.ts";
+import { go, href, query, say } from "../address.ts";
 import { ask, Problem } from "../api/client.ts";
 import type { Hit } from "../api/model.ts";
 import { clip } from "../format.ts";
@@ -37,7 +37,8 @@ export function Search({
   big?: boolean;
   label?: string;
 }) {
-  const [words, setWords] = useState("");
+  // what is searched for on the home page stands in its address
+  const [words, setWords] = useState(() => (big ? (query.peek().get("q") ?? "") : ""));
   const [found, setFound] = useState<Choice[]>([]);
   const [at, setAt] = useState(0);
   const [open, setOpen] = useState(false);
@@ -125,6 +126,7 @@ export function Search({
         onInput={(event) => {
           setWords(event.currentTarget.value);
           setOpen(true);
+          if (big) say({ q: event.currentTarget.value });
         }}
         onFocus={() => setOpen(true)}
         onBlur={() => setTimeout(() => setOpen(false), 150)}
