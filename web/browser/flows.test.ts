@@ -29,7 +29,10 @@ const count = async (page: Page): Promise<number> =>
 const places = (page: Page): Promise<Record<string, string>> =>
   page.evaluate(() =>
     Object.fromEntries(
-      [...document.querySelectorAll<HTMLElement>(".card")].map((card) => [card.id, card.style.transform]),
+      [...document.querySelectorAll<HTMLElement>(".card")].map((card) => [
+        card.id,
+        `${card.style.left} ${card.style.top}`,
+      ]),
     ),
   );
 
@@ -421,7 +424,7 @@ describe.skipIf(MISSING)("flows", () => {
       .first()
       .waitFor();
     expect(new URL(page.url()).pathname).toBe("/");
-    await page.getByRole("combobox", { name: /Search datasets/ }).fill("revenue");
+    await page.locator("#home-search").fill("revenue");
     await expect.poll(() => new URL(page.url()).searchParams.get("q")).toBe("revenue");
     await page.goto(`${server.url}/events`);
     await page.getByRole("listitem").nth(2).getByRole("button").click();

@@ -44,7 +44,8 @@ export function Card({ id, card, place, emphasis, start, focused }: Props) {
       aria-label={spoken(card, mark)}
       tabIndex={-1}
       style={{
-        transform: `translate(${place.x}px, ${place.y}px)`,
+        left: `${place.x}px`,
+        top: `${place.y}px`,
         width: `${CARD_WIDTH}px`,
         height: `${card.height}px`,
       }}

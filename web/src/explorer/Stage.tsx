@@ -1,6 +1,7 @@
 // explorer/Stage: the scene -> what is on screen: lines on a canvas, the cards in sight as elements; mouse and keys move it.
 import { effect, untracked } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { snapped } from "../draw/camera.ts";
 import { Easel } from "../draw/easel.ts";
 import type { Scene } from "../draw/scene.ts";
 import { neighbours, titleOf } from "../lineage/picture.ts";
@@ -46,7 +47,7 @@ export function Stage() {
     let frame = 0;
     let scale = 0;
     const stop = effect(() => {
-      const [found, at] = [scene.value, camera.value];
+      const [found, at] = [scene.value, snapped(camera.value, size.value.ratio)];
       const shown = { camera: at, emphasis: emphasis.value, size: size.value, theme: repaint.value };
       cancelAnimationFrame(frame);
       if (!layer.current) return; // the stage is being left
