@@ -2,7 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { href } from "../address.ts";
 import type { Difference, Hit, IncidentLine, Run, Server, Status } from "../api/model.ts";
-import { bytes, count, plural } from "../format.ts";
+import { bytes, clip, count, plural } from "../format.ts";
 import { useTitle } from "../parts/Frame.tsx";
 import { useNews } from "../parts/News.tsx";
 import { Search } from "../parts/Search.tsx";
@@ -139,7 +139,7 @@ export function Home() {
             </p>
           )}
         </section>
-        <section>
+        <section class="broad">
           <h2>
             <a href={href("/datasets")}>Datasets</a>
           </h2>
@@ -149,7 +149,11 @@ export function Home() {
                 <ul class="plain">
                   {hits.map((hit) => (
                     <li key={hit.id}>
-                      <NodeLink id={hit.id} most={36} /> <LineageLink id={hit.id} />
+                      <NodeLink id={hit.id} most={50} />{" "}
+                      <small class="muted">
+                        <bdi>{clip(hit.namespace, 40)}</bdi>
+                      </small>{" "}
+                      <LineageLink id={hit.id} />
                     </li>
                   ))}
                 </ul>

@@ -32,9 +32,12 @@ function addressOf({ hit, column }: Choice): string {
 
 export function Search({
   big = false,
+  hidden = false,
   label = "Search datasets, jobs, columns, SQL",
 }: {
   big?: boolean;
+  /** Keeps its place, but is not there: the page has a larger one. */
+  hidden?: boolean;
   label?: string;
 }) {
   // what is searched for on the home page stands in its address
@@ -108,7 +111,7 @@ export function Search({
   };
   const shown = open && words.trim() !== "";
   return (
-    <div class={`search ${big ? "big" : ""}`}>
+    <div class={`search ${big ? "big" : ""} ${hidden ? "gone" : ""}`}>
       <input
         ref={input}
         id={big ? "home-search" : "top-search"}
