@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
+  axe,
   catalogue,
   demo,
   lineagePath,
@@ -75,6 +76,7 @@ describe.skipIf(MISSING)("doors", () => {
         const fresh = (await page.locator(".once code").textContent())!;
         expect(fresh).toMatch(/^hw_/);
         await page.getByRole("rowheader", { name: "nightly" }).waitFor();
+        expect(await axe(page)).toEqual([]);
         await page.screenshot({ path: join(SHOTS, "door-new-key.png") });
         const status = async () =>
           (await fetch(`${url}/hw/v1/status`, { headers: { "X-API-Key": fresh } })).status;
@@ -148,6 +150,7 @@ describe.skipIf(MISSING)("doors", () => {
       await expect.poll(() => refused.count()).toBeGreaterThan(2);
       await refused.first().getByRole("button", { name: "Look" }).click();
       await page.locator(".letters .json", { hasText: "entityUrn" }).waitFor();
+      expect(await axe(page)).toEqual([]);
       await page.screenshot({ path: join(SHOTS, "door-deliveries.png") });
       await page.reload(); // the address says which one is open
       await page.locator(".letters .json", { hasText: "entityUrn" }).waitFor();

@@ -345,6 +345,8 @@ describe.skipIf(MISSING)("flows", () => {
     await page.getByText("490 more columns").first().waitFor();
     await page.getByText("490 more columns").first().click();
     await page.locator(".card .column").nth(499).waitFor();
+    await page.reload(); // the address says which cards are open
+    await page.locator(".card .column").nth(499).waitFor();
     await page.screenshot({ path: join(SHOTS, "flow-wide.png") });
     await page.context().close();
   });
@@ -426,6 +428,10 @@ describe.skipIf(MISSING)("flows", () => {
     expect(new URL(page.url()).pathname).toBe("/");
     await page.locator("#home-search").fill("revenue");
     await expect.poll(() => new URL(page.url()).searchParams.get("q")).toBe("revenue");
+    const [run] = (await (await fetch(`${server.url}/hw/v1/runs?state=FAIL`)).json()) as { id: string }[];
+    await page.locator("#home-search").fill(run!.id);
+    await page.getByRole("option", { name: /the run with this id/ }).click();
+    await page.getByRole("heading", { name: /failed/ }).waitFor();
     await page.goto(`${server.url}/events`);
     await page.getByRole("listitem").nth(2).getByRole("button").click();
     const open = page.locator(".one");

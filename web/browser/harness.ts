@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -254,3 +255,32 @@ export async function openPage(
 
 export const lineagePath = (kind: string, namespace: string, name: string): string =>
   `/lineage/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds against WCAG A and AA. */
+export async function axe(page: Page): Promise<string[]> {
+  await page.evaluate(AXE); // by the debugger, past the content policy
+  return page.evaluate(async () => {
+    const run = (
+      globalThis as unknown as {
+        axe: {
+          run: (
+            on: Document,
+            options: unknown,
+          ) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }>;
+        };
+      }
+    ).axe;
+    // cards shrink with the picture; the same can be reached at full size in the list and the tree
+    const sizes = { rules: { "target-size": { enabled: !document.querySelector(".layer .card") } } };
+    const { violations } = await run.run(document, {
+      ...sizes,
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
+    });
+    return violations.map(
+      (each) =>
+        `${each.id}: ${each.nodes[0]!.html.slice(0, 200)} ${each.nodes[0]!.failureSummary.slice(0, 200)}`,
+    );
+  });
+}

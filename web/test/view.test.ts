@@ -23,6 +23,7 @@ const views: fc.Arbitrary<View> = fc.record({
   ),
   hidden: fc.array(fc.record({ kind: fc.constantFrom("ns", "type", "name"), value: name }), { maxLength: 3 }),
   folded: fc.array(name, { maxLength: 3 }),
+  opened: fc.array(name, { maxLength: 3 }),
   at: fc.constantFrom("", "-24h", "2026-01-31T12:00:00Z"),
   versus: fc.constantFrom("", "-7d"),
   impact: fc.boolean(),
