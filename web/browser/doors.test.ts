@@ -163,6 +163,8 @@ describe.skipIf(MISSING)("doors", () => {
       await expect.poll(() => datahub.taken.length, { timeout: 30_000 }).toBe(before + had - 1);
       await expect.poll(() => refused.count(), { timeout: 30_000 }).toBe(0);
       await page.getByText(`${datahub.taken.length} proposals`).waitFor({ timeout: 30_000 });
+      await page.goto(server.url);
+      await page.getByText("✓ up to date").waitFor();
       await page.goto(`${server.url}/admin?tab=audit`);
       await page.getByRole("row", { name: /delivery retry/ }).waitFor();
       await page.getByRole("row", { name: /delivery forget/ }).waitFor();

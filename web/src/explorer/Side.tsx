@@ -316,7 +316,7 @@ function Namespaces() {
           }}
         />
       </label>
-      <p>
+      <p class="tabs">
         {(["job", "dataset"] as const).map((kind) => {
           const on = hidden.some((each) => each.kind === "type" && each.value === kind);
           const rest = hidden.filter((each) => each.kind !== "type" || each.value !== kind);
