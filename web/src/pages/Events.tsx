@@ -42,7 +42,7 @@ export function Events() {
             <input
               type="search"
               value={said(name)}
-              placeholder={/since|until/.test(name) ? "-24h or 2026-01-31" : ""}
+              placeholder={/since|until/.test(name) ? "-24h, 2026-01-31" : ""}
               onChange={(event) =>
                 say({
                   ...(MARQUEZ[name] ? { [MARQUEZ[name]]: undefined } : {}),

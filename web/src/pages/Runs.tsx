@@ -44,7 +44,7 @@ export function Runs() {
             {name}{" "}
             <input
               type="search"
-              placeholder={/from|to/.test(name) ? "-24h or 2026-01-31" : ""}
+              placeholder={/from|to/.test(name) ? "-24h, 2026-01-31" : ""}
               value={said(name)}
               onChange={(event) => say({ [name]: event.currentTarget.value })}
             />
