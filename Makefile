@@ -81,7 +81,8 @@ web-if-node:
 	else echo "without its web UI, which $(NO_NODE)"; test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; fi
 
 check-web:
-	@if test -n "$(NODE)"; then $(MAKE) $(WEB_READY) && cd web && npm run --silent types && npm run --silent lint; \
+	@if test -n "$(NODE)"; then $(MAKE) $(WEB_READY) && (cd web && npm run --silent types && npm run --silent lint) \
+		&& $(PYTHON) scripts/npm_audit.py web; \
 	else echo "web UI not checked: it $(NO_NODE)"; test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; fi
 
 test-web:

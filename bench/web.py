@@ -3,8 +3,9 @@
     python bench/web.py [--full] [--sizes 200,2000] [--repeats 1] [--limit 120]      --full: 200, 2,000 and 5,000, three times
 
 Beside dagre and elkjs (layout) and @xyflow/react (drawing) in the same run, in Chromium without a GPU, each in a fresh
-process. xyflow is given the places of our layout, which is faster than any it would be used with: what is compared is
-drawing alone. Crossings are those of straight lines, counted alike for all. Needs Node and Chromium.
+process. xyflow is given the places of our layout, so that drawing alone is compared, and in other rows those of dagre and
+of elkjs, as it would be used. An empty page is what nothing can be faster than. Crossings are those of straight lines,
+counted alike for all. Needs Node and Chromium.
 """
 
 from __future__ import annotations
@@ -22,6 +23,14 @@ HERE = ROOT / "bench" / "web"
 BUILT = ROOT / "src" / "headwater" / "serve" / "built" / "assets"
 
 Row = dict[str, Any]
+PAINTERS = (
+    "ours",
+    "xyflow",
+    "xyflow, visible only",
+    "xyflow with dagre",
+    "xyflow with elkjs",
+    "an empty page",
+)
 
 
 def build() -> None:
@@ -76,10 +85,10 @@ def tell(rows: list[Row], sizes: list[int], limit: int) -> None:
     )
     for n in sizes:
         ours = of("page", "ours", n, "painted")
-        for who in ("ours", "xyflow", "xyflow, visible only"):
+        for who in PAINTERS:
             painted = of("page", who, n, "painted")
             far, near, elements = (of("page", who, n, key) for key in ("far", "near", "elements"))
-            ratio = "" if who == "ours" else times(painted, ours)
+            ratio = "" if who in ("ours", "an empty page") else times(painted, ours)
             rest = " | ".join("" if each is None else f"{each:,.0f}" for each in (far, near, elements))
             print(f"| {n:,} | {who} | {seconds(painted, limit)}{ratio} | {rest} |")
 

@@ -68,7 +68,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "settings buckets journal oidc wire schemas intake bodies consume paths strict refusals",
         "metrics auth",
         "deciding",
-        "faults lineage native logged editing health running marquez correlator incidents admin ui",
+        "faults lineage native logged editing health running marquez correlator incidents admin deliveries ui",
         "app",
     ),
     "capture.spark": (

@@ -22,7 +22,7 @@ export default defineConfig({
           name: "browser",
           include: ["browser/**/*.test.ts"],
           environment: "node",
-          testTimeout: 120_000,
+          testTimeout: 240_000,
           hookTimeout: 120_000,
           fileParallelism: false,
         },

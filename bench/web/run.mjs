@@ -46,9 +46,12 @@ const PAGES = [
   ["layout", "ours", "/layouts.html?which=ours"],
   ["layout", "dagre", "/layouts.html?which=dagre"],
   ["layout", "elkjs", "/layouts.html?which=elk"],
+  ["page", "an empty page", "/empty.html?x=1"],
   ["page", "ours", "/ours.html?x=1"],
   ["page", "xyflow", "/xyflow.html?x=1"],
   ["page", "xyflow, visible only", "/xyflow.html?visible=1"],
+  ["page", "xyflow with dagre", "/xyflow.html?layout=dagre"],
+  ["page", "xyflow with elkjs", "/xyflow.html?layout=elk"],
 ];
 for (const n of sizes)
   for (let turn = 0; turn < repeats; turn++)

@@ -12,7 +12,7 @@ export default {
     emptyOutDir: true,
     target: "es2022",
     chunkSizeWarningLimit: 5000,
-    rollupOptions: { input: ["ours", "xyflow", "layouts"].map((name) => join(here, `${name}.html`)) },
+    rollupOptions: { input: ["ours", "xyflow", "layouts", "empty"].map((name) => join(here, `${name}.html`)) },
   },
   worker: { format: "es" },
   resolve: {

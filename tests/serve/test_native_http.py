@@ -256,3 +256,34 @@ def test_a_read_only_server_takes_no_edits(tmp_path: Any) -> None:
         assert httpx.patch(f"{server.url}/hw/v1/nodes", json={"node": "x"}).status_code in (404, 405)
         assert httpx.put(f"{server.url}/hw/v1/aliases", json={}).status_code in (404, 405)
         assert httpx.get(f"{server.url}/hw/v1/aliases").json() == []
+
+
+def test_runs_of_a_dataset_are_those_whose_events_name_it(client: httpx.Client) -> None:
+    named: dict[str, set[str]] = {}
+    for line in LINES:
+        told = json.loads(line)
+        for each in (*told.get("inputs", ()), *told.get("outputs", ())):
+            node = f"dataset:{each['namespace']}:{each['name']}"
+            named.setdefault(node, set()).add(told["run"]["runId"])
+    assert len(named) > 5
+    found: dict[str, set[str]] = {}
+    for node in named:
+        answer = client.get("/hw/v1/runs", params={"dataset": node, "limit": 1000})
+        assert answer.status_code == 200, answer.text
+        found[node] = {each["id"] for each in answer.json()}
+        assert found[node] >= named[node]  # several names of one dataset are asked for by any of them
+    assert set().union(*found.values()) == set().union(*named.values())
+    failed = client.get("/hw/v1/runs", params={"dataset": "gold/revenue_by_day", "state": "FAIL"}).json()
+    assert [each["job"] for each in failed] == ["job:checks:gold.revenue_by_day"]
+    wrong = client.get("/hw/v1/runs", params={"dataset": "job:spark:revenue"})
+    assert (wrong.status_code, "not a dataset" in wrong.text) == (400, True)
+
+
+def test_an_entry_of_the_log_is_found_by_its_number(client: httpx.Client) -> None:
+    pages = client.get("/hw/v1/events", params={"limit": 1000}).json()["events"]
+    for each in pages:
+        (one,) = client.get("/hw/v1/events", params={"number": each["number"]}).json()["events"]
+        assert one == each
+    beyond = max(each["number"] for each in pages) + 1
+    assert client.get("/hw/v1/events", params={"number": beyond}).json() == {"events": [], "next": None}
+    assert client.get("/hw/v1/events", params={"number": 0}).status_code == 400

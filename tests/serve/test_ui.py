@@ -19,6 +19,43 @@ from headwater.store import Store, open_store
 PAGE = '<!doctype html><html><head><base href="/" /></head><body><script src="./assets/a-1.js"></script></body></html>'
 
 
+SAME = [
+    # every route of Marquez's web UI (0.51), with the parameters that it writes …
+    "/",
+    "/?timeframe=week",
+    "/jobs",
+    "/datasets",
+    "/events",
+    "/events?dateFrom=2026-01-01T00%3A00%3A00.000Z&dateTo=2026-01-02T00%3A00%3A00.000Z",
+    "/lineage/dataset/ns/name?depth=3&isCompact=true&isFull=true&collapsedNodes=job%3Aa%3Ab",
+    "/lineage/dataset/postgres%3A%2F%2Fdb%3A5432/a.b.c?tableLevelNode=dataset%3Apostgres%3A%2F%2Fdb%3A5432%3Aa.b.c",
+    "/lineage/job/ns/dag.task",
+    "/lineage/DATASET/ns/name",
+    # … and of Correlator's
+    "/incidents",
+    "/incidents/7",
+]
+"""Addresses of other UIs that are ours as well."""
+MOVED = [
+    ("/datasets/column-level/ns/name", "/lineage/dataset/ns/name?columns=1"),
+    ("/datasets/column-level/ns/a%2Fb?depth=4", "/lineage/dataset/ns/a%2Fb?columns=1&depth=4"),
+    (
+        "/datasets/column-level/ns/t?column=datasetField%3As3%3A%2F%2Fb%3At%3Ac&columnName=c&dataset=t&namespace=s3%3A%2F%2Fb",
+        "/lineage/dataset/ns/t?columns=1&trace=dataset%3As3%3A%2F%2Fb%3At%0Ac",
+    ),
+    (
+        "/datasets/column-level/ns/t?column=datasetField%3An%3At%3Ac",
+        "/lineage/dataset/ns/t?columns=1&trace=dataset%3An%3At%0Ac",
+    ),
+    ("/datasets/column-level/ns/t?column=&depth=x", "/lineage/dataset/ns/t?columns=1"),
+    ("/datasets/a%2Fb%20c", "/datasets?q=a%2Fb+c"),
+    ("/jobs/dag.task", "/jobs?q=dag.task"),
+    ("/search?q=cust%20ema&filter=ALL&sort=NAME", "/?q=cust+ema"),
+    ("/search", "/?q="),
+]
+"""Addresses of other UIs that lead to one of ours."""
+
+
 @pytest.fixture
 def store(store_url: str) -> Iterator[Store]:
     made = open_store(store_url)
@@ -87,16 +124,23 @@ def test_below_a_base_path_the_page_says_where_it_is(store: Store) -> None:
         )
         assert moved.status_code == 302
         assert moved.headers["location"] == "/lineage-of-ours/lineage/dataset/s3%3A%2F%2Flake/a%2Fb?columns=1"
+        for path, there in MOVED:
+            moved = asked.get(f"/lineage-of-ours{path}", follow_redirects=False)
+            assert (moved.status_code, moved.headers["location"]) == (302, f"/lineage-of-ours{there}"), path
 
 
 @pytest.mark.usefixtures("built")
 def test_addresses_of_other_uis_lead_to_ours(store: Store) -> None:
     with client(store) as asked:
         page = asked.get("/health", headers={"Accept": "text/html,*/*"}, follow_redirects=False)
-        assert (page.status_code, page.headers["location"]) == (302, "/admin")
+        assert (page.status_code, page.headers["location"]) == (302, "/admin?tab=names")
         assert asked.get("/health").json()["status"] == "healthy"
-        for path in ("/lineage/dataset/ns/name?depth=3", "/events", "/jobs", "/incidents/7"):
-            assert asked.get(path).text == PAGE
+        for path in SAME:
+            assert asked.get(path, follow_redirects=False).text == PAGE, path
+        for path, there in MOVED:
+            moved = asked.get(path, follow_redirects=False)
+            assert (moved.status_code, moved.headers["location"]) == (302, there), path
+            assert asked.get(there, follow_redirects=False).text == PAGE, there  # and it leads nowhere else
 
 
 def test_a_copy_without_the_pages_says_so(

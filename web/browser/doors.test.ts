@@ -2,7 +2,19 @@
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { demo, lineagePath, MISSING, openBrowser, openPage, SHOTS, send, serve } from "./harness.ts";
+import {
+  axe,
+  catalogue,
+  demo,
+  lineagePath,
+  MISSING,
+  openBrowser,
+  openPage,
+  SHOTS,
+  send,
+  serve,
+  serveWith,
+} from "./harness.ts";
 
 let browser: Browser;
 const errors: string[] = [];
@@ -51,8 +63,36 @@ describe.skipIf(MISSING)("doors", () => {
         await page.getByRole("button", { name: "Forget key" }).click();
         await page.getByLabel("Key", { exact: true }).fill(admin);
         await page.getByRole("button", { name: "Go on" }).click();
-        await page.locator("strong", { hasText: "boss" }).waitFor();
+        await page.getByText("asked for; you are boss").waitFor();
         expect(await page.content()).not.toContain(admin);
+        // a key is made, shown once, works, and is ended
+        await page.getByRole("button", { name: "keys", exact: true }).click();
+        await page.getByRole("rowheader", { name: "boss" }).waitFor();
+        await page.getByLabel("for whom").fill("two words");
+        await page.getByRole("button", { name: "Make a key" }).click();
+        await page.getByText("is no name for a key").waitFor();
+        await page.getByLabel("for whom").fill("nightly");
+        await page.getByRole("button", { name: "Make a key" }).click();
+        const fresh = (await page.locator(".once code").textContent())!;
+        expect(fresh).toMatch(/^hw_/);
+        await page.getByRole("rowheader", { name: "nightly" }).waitFor();
+        expect(await axe(page)).toEqual([]);
+        await page.screenshot({ path: join(SHOTS, "door-new-key.png") });
+        const status = async () =>
+          (await fetch(`${url}/hw/v1/status`, { headers: { "X-API-Key": fresh } })).status;
+        expect(await status()).toBe(200);
+        await page.getByRole("button", { name: "I have it" }).click();
+        expect(await page.content()).not.toContain(fresh);
+        await page.reload();
+        const row = page.getByRole("row", { name: /nightly/ });
+        await row.waitFor();
+        expect(await page.content()).not.toContain(fresh);
+        page.once("dialog", (dialog) => dialog.accept());
+        await row.getByRole("button", { name: "End it" }).click();
+        await row.getByText("revoked").waitFor();
+        await expect.poll(status, { timeout: 10_000 }).toBe(401);
+        await page.getByRole("button", { name: "audit", exact: true }).click();
+        await page.getByRole("row", { name: /key create.*nightly/ }).waitFor();
         await page.context().close();
       } finally {
         await guarded.stop();
@@ -78,13 +118,64 @@ describe.skipIf(MISSING)("doors", () => {
         expect(await page.getByRole("button", { name: /Resolve|Mute|Acknowledge/ }).count()).toBe(0);
         await page.goto(`${still.url}/admin`);
         await page.getByText("read only").waitFor();
-        expect(await page.getByRole("button", { name: "See what it would do" }).count()).toBe(0);
+        for (const tab of ["keys", "names", "deliveries"]) {
+          await page.goto(`${still.url}/admin?tab=${tab}`);
+          await page.locator("section .empty, section table, section li").first().waitFor();
+          const offered = page.getByRole("button", {
+            name: /would do|Make|End it|Forget|Try|Save|Take back/,
+          });
+          expect(await offered.count()).toBe(0);
+        }
         await page.context().close();
       } finally {
         await still.stop();
       }
     } finally {
       await server.stop();
+    }
+  });
+
+  test("what DataHub refuses is seen with its reason, tried again and forgotten", async () => {
+    const datahub = await catalogue("dataJobInputOutput", "dataFlowInfo");
+    const server = await serveWith(`[deliver.datahub]\nto = "${datahub.url}"\nevery = 0.3\n`);
+    try {
+      const page = await openPage(browser, errors);
+      await page.goto(`${server.url}/admin?tab=deliveries`);
+      await page.getByText("0 proposals").waitFor();
+      await send(server.url, demo());
+      await page.getByText("✕ refused").first().waitFor({ timeout: 30_000 });
+      await page.getByText("not at all").waitFor({ timeout: 30_000 });
+      await page.getByText("<b>dataFlowInfo</b> is not allowed here").first().waitFor();
+      const refused = page.locator(".letters > li");
+      await expect.poll(() => refused.count()).toBeGreaterThan(2);
+      await refused.first().getByRole("button", { name: "Look" }).click();
+      await page.locator(".letters .json", { hasText: "entityUrn" }).waitFor();
+      expect(await axe(page)).toEqual([]);
+      await page.screenshot({ path: join(SHOTS, "door-deliveries.png") });
+      await page.reload(); // the address says which one is open
+      await page.locator(".letters .json", { hasText: "entityUrn" }).waitFor();
+      const had = await refused.count();
+      await refused.first().getByRole("button", { name: "Forget" }).click();
+      await expect.poll(() => refused.count()).toBe(had - 1);
+      const before = datahub.taken.length;
+      datahub.refuses.clear();
+      await page.getByRole("button", { name: "Try all again" }).click();
+      await expect.poll(() => datahub.taken.length, { timeout: 30_000 }).toBe(before + had - 1);
+      await expect.poll(() => refused.count(), { timeout: 30_000 }).toBe(0);
+      await page.getByText(`${datahub.taken.length} proposals`).waitFor({ timeout: 30_000 });
+      await page.goto(server.url);
+      await page.getByText("✓ up to date").waitFor();
+      await page.goto(`${server.url}/admin?tab=audit`);
+      await page.getByRole("row", { name: /delivery retry/ }).waitFor();
+      await page.getByRole("row", { name: /delivery forget/ }).waitFor();
+      await datahub.stop();
+      await send(server.url, [{ ...demo()[0]!, eventTime: new Date().toISOString(), eventType: "COMPLETE" }]);
+      await page.goto(`${server.url}/admin?tab=deliveries`);
+      await page.getByText("held up since").waitFor({ timeout: 60_000 });
+      await page.context().close();
+    } finally {
+      await server.stop();
+      await datahub.stop().catch(() => {});
     }
   });
 

@@ -29,7 +29,10 @@ const count = async (page: Page): Promise<number> =>
 const places = (page: Page): Promise<Record<string, string>> =>
   page.evaluate(() =>
     Object.fromEntries(
-      [...document.querySelectorAll<HTMLElement>(".card")].map((card) => [card.id, card.style.transform]),
+      [...document.querySelectorAll<HTMLElement>(".card")].map((card) => [
+        card.id,
+        `${card.style.left} ${card.style.top}`,
+      ]),
     ),
   );
 
@@ -180,7 +183,7 @@ describe.skipIf(MISSING)("flows", () => {
     for (const [id, place] of Object.entries(before)) expect(after[id]).toBe(place);
     await page.getByRole("button", { name: "Columns" }).click();
     await page.getByRole("button", { name: "Run states" }).click();
-    await page.locator(".card .column").first().waitFor(); // until then the picture is asked for anew, and takes no keys
+    await page.locator(".card .column").first().waitFor();
     await page.locator(".stage").focus();
     for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft"]) await page.keyboard.press(key);
     await expect.poll(() => new URL(page.url()).searchParams.get("sel")).toBe("job:web:step_20");
@@ -203,6 +206,44 @@ describe.skipIf(MISSING)("flows", () => {
     await other.getByRole("heading", { name: /step_20/ }).waitFor();
     await page.context().close();
     await other.context().close();
+  });
+
+  test("keys work on the picture that is seen while another is asked for", async () => {
+    const page = await openPage(browser, errors);
+    await page.goto(server.url + lineagePath("dataset", "web", "table_20"));
+    await cards(page).filter({ hasText: "table_21" }).waitFor();
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    let asked = 0;
+    await page.route(/\/hw\/v1\/graph\?.*columns=true/, async (route) => {
+      asked += 1;
+      await held;
+      await route.continue();
+    });
+    await page.locator(".stage").focus();
+    const title = await page.locator(".toolbar h1").textContent();
+    await page.keyboard.press("c");
+    await expect.poll(() => asked).toBe(1);
+    // nothing is known of the picture with columns yet: cards, name and count stay as they are
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft"]) await page.keyboard.press(key);
+    await page.locator(".card.focused", { hasText: "step_20" }).waitFor();
+    expect(new URL(page.url()).searchParams.get("sel")).toBe("job:web:step_20");
+    expect(await page.locator(".toolbar h1").textContent()).toBe(title);
+    expect(await page.locator(".card .column").count()).toBe(0);
+    answer();
+    await page.locator(".card .column").first().waitFor();
+    await page.locator(".card.focused", { hasText: "step_20" }).waitFor();
+    // the list does not turn into a picture while it is asked for anew, either
+    await page.getByRole("button", { name: "list", exact: true }).click();
+    await page.locator("[data-node]").first().waitFor();
+    await page.route(/\/hw\/v1\/graph\?.*direction=up/, (route) => setTimeout(() => route.continue(), 800));
+    await page.getByRole("button", { name: "More hops up" }).click();
+    await page.waitForTimeout(300);
+    expect(await page.locator(".stage").count()).toBe(0);
+    await page.locator("[data-node='dataset:web:table_18']").waitFor();
+    await page.context().close();
   });
 
   test("runs and versions in the picture lead to what they are of", async () => {
@@ -291,9 +332,20 @@ describe.skipIf(MISSING)("flows", () => {
       expect(await page.evaluate(() => (globalThis as { hurt?: number }).hurt)).toBeUndefined();
       expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     }
+    // the longest name that is taken: wrapped where it is the title, clipped in the middle elsewhere
+    await page.goto(`${server.url}/datasets/web/${"x".repeat(4_000)}`);
+    await page.getByText("first seen").waitFor();
+    await page.screenshot({ path: join(SHOTS, "flow-long.png") });
+    await page.goto(`${server.url}${lineagePath("dataset", "web", "x".repeat(4_000))}`);
+    await page.locator(".card.start").waitFor();
+    const card = await page.locator(".card.start").boundingBox();
+    expect(card!.width).toBeLessThan(400);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     await page.goto(`${server.url}${lineagePath("dataset", "web", "wide")}?columns=1`);
     await page.getByText("490 more columns").first().waitFor();
     await page.getByText("490 more columns").first().click();
+    await page.locator(".card .column").nth(499).waitFor();
+    await page.reload(); // the address says which cards are open
     await page.locator(".card .column").nth(499).waitFor();
     await page.screenshot({ path: join(SHOTS, "flow-wide.png") });
     await page.context().close();
@@ -337,9 +389,93 @@ describe.skipIf(MISSING)("flows", () => {
     await page.context().close();
   });
 
+  test("a name that is too long, and tries to be something else, is refused and shown safely", async () => {
+    const page = await openPage(browser, errors);
+    const name = `<img src=x onerror="globalThis.hurt=1">${"\u202e"}${"y".repeat(10_000)}`;
+    const answer = await fetch(`${server.url}/api/v1/lineage`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(ran(name, [], ["fine"], new Date())),
+    });
+    expect(answer.status).toBe(422);
+    await page.goto(`${server.url}/rejected`);
+    await page.getByRole("button", { name: "Look" }).first().click();
+    await page.getByLabel("What came").waitFor();
+    const safe = async () => {
+      expect(await page.getByLabel("What came").inputValue()).toContain("y".repeat(10_000));
+      expect(await page.locator(".one h2").textContent()).toMatch(/job\.name/);
+      expect(await page.evaluate(() => (globalThis as { hurt?: number }).hurt)).toBeUndefined();
+      expect(await page.locator("main img").count()).toBe(0);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      expect((await page.locator(".one h2").boundingBox())!.height).toBeLessThan(200);
+    };
+    await safe();
+    await page.screenshot({ path: join(SHOTS, "flow-refused-long.png") });
+    // the address names the one that is open
+    await page.reload();
+    await page.getByLabel("What came").waitFor();
+    await safe();
+    await page.context().close();
+  });
+
+  test("an address says what is searched for, and which event is open", async () => {
+    const page = await openPage(browser, errors);
+    await page.goto(`${server.url}/search?q=orders_paid`);
+    await page
+      .getByRole("option", { name: /orders_paid/ })
+      .first()
+      .waitFor();
+    expect(new URL(page.url()).pathname).toBe("/");
+    await page.locator("#home-search").fill("revenue");
+    await expect.poll(() => new URL(page.url()).searchParams.get("q")).toBe("revenue");
+    const [run] = (await (await fetch(`${server.url}/hw/v1/runs?state=FAIL`)).json()) as { id: string }[];
+    await page.locator("#home-search").fill(run!.id);
+    await page.getByRole("option", { name: /the run with this id/ }).click();
+    await page.getByRole("heading", { name: /failed/ }).waitFor();
+    await page.goto(`${server.url}/events`);
+    await page.getByRole("listitem").nth(2).getByRole("button").click();
+    const open = page.locator(".one");
+    await open.waitFor();
+    const number = new URL(page.url()).searchParams.get("event")!;
+    const text = await open.textContent();
+    const other = await openPage(browser, errors);
+    await other.goto(page.url());
+    await expect.poll(() => other.locator(".one").textContent()).toBe(text);
+    // one that is not on the page that is shown first
+    await other.goto(`${server.url}/events?kind=dataset&event=${number}`);
+    await other.goto(`${server.url}/events?job=job:web:daily&event=${number}`);
+    await expect.poll(() => other.locator(".one").textContent()).toBe(text);
+    await page.context().close();
+    await other.context().close();
+  });
+
+  test("links of Marquez's UI show here what they showed there", async () => {
+    const page = await openPage(browser, errors);
+    const id = "dataset:s3://lake:gold/revenue_by_day";
+    await page.goto(
+      `${server.url}${TABLE.replace("/dataset/", "/DATASET/")}?depth=2&tableLevelNode=${encodeURIComponent(id)}`,
+    );
+    await page.locator(".card.start.focused").waitFor();
+    await page.getByText("2 up").waitFor();
+    const column = encodeURIComponent("datasetField:s3://lake:gold/revenue_by_day:revenue");
+    await page.goto(
+      `${server.url}${TABLE.replace("/lineage/dataset/", "/datasets/column-level/")}?column=${column}&columnName=revenue`,
+    );
+    await page.locator(".card.start .column.lit", { hasText: "revenue" }).waitFor();
+    await page.getByRole("heading", { name: /Column revenue/ }).waitFor();
+    await page.goto(`${server.url}/jobs/revenue`);
+    await page
+      .getByRole("link", { name: /revenue/ })
+      .first()
+      .waitFor();
+    await page.goto(`${server.url}/health`);
+    await page.getByRole("heading", { name: /written by nobody known/ }).waitFor();
+    await page.context().close();
+  });
+
   test("an alias rule is previewed, then saved", async () => {
     const page = await openPage(browser, errors);
-    await page.goto(`${server.url}/admin`);
+    await page.goto(`${server.url}/admin?tab=names`);
     await page.getByLabel("to namespace").fill("joined");
     await page.getByLabel("namespace", { exact: true }).fill("web");
     await page.getByLabel("name", { exact: true }).fill("copy_{n}");

@@ -1,6 +1,9 @@
 // harness: a store of its own, a real server over it, and a real browser: what every browser test begins with.
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -45,10 +48,14 @@ export interface Served {
   headwater: (...words: string[]) => Promise<string>;
 }
 
-export async function serve(...words: string[]): Promise<Served> {
+export const serve = (...words: string[]): Promise<Served> => serveWith("", ...words);
+
+/** With a headwater.toml of its own. */
+export async function serveWith(config: string, ...words: string[]): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), "headwater-web-"));
   const store = `sqlite:///${folder}/web.db`;
-  const environment = { ...process.env, HOME: folder };
+  writeFileSync(join(folder, "headwater.toml"), config);
+  const environment = { ...process.env, HOME: folder, HEADWATER_CONFIG: join(folder, "headwater.toml") };
   let child: ChildProcess;
   const begin = (port: string): Promise<string> =>
     new Promise((resolve, reject) => {
@@ -102,6 +109,48 @@ export async function serve(...words: string[]): Promise<Served> {
       await new Promise((resolve) => setTimeout(resolve, pause));
       await begin(new URL(url).port);
     },
+  };
+}
+
+export interface Catalogue {
+  url: string;
+  /** Aspects of proposals that it took. */
+  taken: string[];
+  /** Aspects that it refuses. */
+  refuses: Set<string>;
+  stop: () => Promise<void>;
+}
+
+/** A server that takes proposals as DataHub's does, and refuses some. */
+export async function catalogue(...refused: string[]): Promise<Catalogue> {
+  const taken: string[] = [];
+  const refuses = new Set(refused);
+  const server = createServer(async (request, answer) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer);
+    const told = JSON.parse(Buffer.concat(pieces).toString()) as {
+      proposals?: { aspectName: string }[];
+      proposal?: { aspectName: string };
+    };
+    const elements = (told.proposals ?? [told.proposal!]).map(({ aspectName }) => {
+      if (refuses.has(aspectName))
+        return { status: 422, error: { message: `<b>${aspectName}</b> is not allowed here` } };
+      taken.push(aspectName);
+      return { status: 200 };
+    });
+    answer.setHeader("Content-Type", "application/json");
+    answer.end(JSON.stringify({ elements }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `datahub+rest://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    taken,
+    refuses,
+    stop: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
   };
 }
 
@@ -206,3 +255,32 @@ export async function openPage(
 
 export const lineagePath = (kind: string, namespace: string, name: string): string =>
   `/lineage/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds against WCAG A and AA. */
+export async function axe(page: Page): Promise<string[]> {
+  await page.evaluate(AXE); // by the debugger, past the content policy
+  return page.evaluate(async () => {
+    const run = (
+      globalThis as unknown as {
+        axe: {
+          run: (
+            on: Document,
+            options: unknown,
+          ) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }>;
+        };
+      }
+    ).axe;
+    // cards shrink with the picture; the same can be reached at full size in the list and the tree
+    const sizes = { rules: { "target-size": { enabled: !document.querySelector(".layer .card") } } };
+    const { violations } = await run.run(document, {
+      ...sizes,
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
+    });
+    return violations.map(
+      (each) =>
+        `${each.id}: ${each.nodes[0]!.html.slice(0, 200)} ${each.nodes[0]!.failureSummary.slice(0, 200)}`,
+    );
+  });
+}

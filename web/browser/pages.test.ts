@@ -1,10 +1,9 @@
 // Every page, on the demo's data, in a real browser: it shows what it should, without errors, and passes axe in both themes.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
+  axe,
   demo,
   lineagePath,
   MISSING,
@@ -16,39 +15,11 @@ import {
   serve,
 } from "./harness.ts";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const TABLE = ["s3://lake", "gold/revenue_by_day"] as const;
 
 let browser: Browser;
 let server: Served;
 const errors: string[] = [];
-
-/** What axe finds against WCAG A and AA. */
-async function axe(page: Page): Promise<string[]> {
-  await page.evaluate(AXE); // by the debugger, past the content policy
-  return page.evaluate(async () => {
-    const run = (
-      globalThis as unknown as {
-        axe: {
-          run: (
-            on: Document,
-            options: unknown,
-          ) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }>;
-        };
-      }
-    ).axe;
-    // cards shrink with the picture; the same can be reached at full size in the list and the tree
-    const sizes = { rules: { "target-size": { enabled: !document.querySelector(".layer .card") } } };
-    const { violations } = await run.run(document, {
-      ...sizes,
-      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
-    });
-    return violations.map(
-      (each) =>
-        `${each.id}: ${each.nodes[0]!.html.slice(0, 200)} ${each.nodes[0]!.failureSummary.slice(0, 200)}`,
-    );
-  });
-}
 
 describe.skipIf(MISSING)("pages", () => {
   let incident = "";
@@ -97,6 +68,7 @@ describe.skipIf(MISSING)("pages", () => {
       () => `/datasets/${TABLE.map(encodeURIComponent).join("/")}?tab=tests`,
       "not_null(day)",
     ],
+    ["dataset-runs", () => `/datasets/${TABLE.map(encodeURIComponent).join("/")}?tab=runs`, "wrote"],
     ["job", () => "/jobs/checks/gold.revenue_by_day", "1 of 2 checks failed"],
     ["runs", () => "/runs?state=FAIL", "gold.revenue_by_day"],
     ["run", () => `/runs/${run}`, "1 of 2 checks failed"],
@@ -106,7 +78,13 @@ describe.skipIf(MISSING)("pages", () => {
     ["incidents", () => "/incidents", "not_null(day)"],
     ["incident", () => `/incidents/${incident}`, "makes the column"],
     ["start", () => "/start?engine=dlt", "headwater[dlt]"],
-    ["admin", () => "/admin", "Alias rules"],
+    ["start-connect", () => "/start?engine=connect", "headwater connect watch"],
+    ["admin", () => "/admin", "nobody is asked for one"],
+    ["admin-keys", () => "/admin?tab=keys", "None was made yet"],
+    ["admin-names", () => "/admin?tab=names", "Alias rules"],
+    ["admin-deliveries", () => "/admin?tab=deliveries", "No webhooks"],
+    ["admin-settings", () => "/admin?tab=settings", "auto"],
+    ["admin-audit", () => "/admin?tab=audit", "Nothing yet"],
     ["explorer-unknown", () => lineagePath("dataset", "nobody", "knows"), "no node is called"],
     ["unknown", () => "/datasets/nobody/knows", "no node is called"],
   ];
@@ -138,6 +116,7 @@ describe.skipIf(MISSING)("pages", () => {
     await page.getByText("makes the column").first().waitFor();
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     await page.getByRole("button", { name: "Resolve" }).waitFor();
+    expect(await axe(page)).toEqual([]);
     await page.screenshot({ path: join(SHOTS, "incident-phone.png"), fullPage: true });
     await page.context().close();
   });

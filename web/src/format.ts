@@ -7,12 +7,15 @@ const UNITS: [string, number][] = [
   ["s", 1000],
 ];
 
+/** What the server calls now may lie so much after what the page does. */
+const CLOCKS_DIFFER = 60_000;
+
 /** How long ago, in the largest unit that says something. */
 export function ago(time: string | null | undefined, now: number): string {
   if (!time) return "never";
   const passed = now - Date.parse(time);
   if (Number.isNaN(passed)) return time;
-  if (Math.abs(passed) < 1000) return "now";
+  if (passed > -CLOCKS_DIFFER && passed < 1000) return "now";
   const told = duration(Math.abs(passed));
   return passed < 0 ? `in ${told}` : `${told} ago`;
 }

@@ -16,8 +16,9 @@ export function readRoute(path: string): Route {
   if (first === undefined) return { page: "home" };
   if (parts.length === 1 && LISTS.has(first)) return { page: first } as Route;
   if (first === "lineage" && parts.length === 1) return { page: "home" };
-  if (first === "lineage" && parts.length === 4 && (second === "dataset" || second === "job"))
-    return { page: "lineage", kind: second, namespace: third!, name: fourth! };
+  const kind = second?.toLowerCase(); // links of some Marquez say DATASET
+  if (first === "lineage" && parts.length === 4 && (kind === "dataset" || kind === "job"))
+    return { page: "lineage", kind, namespace: third!, name: fourth! };
   if (first === "datasets" && parts.length === 3)
     return { page: "dataset", namespace: second!, name: third! };
   if (first === "jobs" && parts.length === 3) return { page: "job", namespace: second!, name: third! };

@@ -1,4 +1,4 @@
-// xyflow: the same graph, at the places of our layout, in React Flow; `visible` draws only what is in sight.
+// xyflow: the same graph in React Flow, at the places of our layout or of `layout`; `visible` draws only what is in sight.
 import "@xyflow/react/dist/style.css";
 import { arrange } from "@web/layout/arrange.ts";
 import { ReactFlow, type ReactFlowInstance } from "@xyflow/react";
@@ -6,10 +6,12 @@ import { createRoot } from "react-dom/client";
 import { createElement } from "react";
 import { lineageLike } from "../../../web/test/graphs.ts";
 import { asked, framesPerSecond, shown, size, tell } from "./measure.ts";
+import { dagre, elk } from "./peers.ts";
 
 const { boxes, links } = lineageLike(size);
 const begun = performance.now();
-const { places } = arrange({ boxes, links });
+const peer = { dagre, elk }[asked.get("layout") ?? ""];
+const places = peer ? await peer({ boxes, links }, () => {}) : arrange({ boxes, links }).places;
 const laidOut = performance.now() - begun;
 const nodes = boxes.map((box) => ({ id: box.id, position: places.get(box.id)!, data: { label: `dataset ${box.id}` }, sourcePosition: "right" as const, targetPosition: "left" as const, width: 224, height: 52 }));
 const edges = links.map((link, at) => ({ id: `e${at}`, source: link.from, target: link.to }));

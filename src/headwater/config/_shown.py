@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import Any
 
 _SECRET = re.compile(r"key|token|secret|passw|auth|credential|headers", re.IGNORECASE)
+_SWITCH = frozenset({"on", "off", "auto"})
 
 
 def shown(name: str, value: Any, secret: bool = False) -> Any:
-    """The value, with *** in the place of what a name or a url says is secret."""
+    """The value, with *** in the place of what a name or a url says is secret; a switch is none, whatever it is called.
+
+    >>> shown("auth", "on"), shown("auth", "me:pw"), shown("token", "t")
+    ('on', '***', '***')
+    """
+    if isinstance(value, bool) or (not secret and isinstance(value, str) and value in _SWITCH):
+        return value
     if value is not None and (secret or _SECRET.search(name)):
         return "***"
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""query.audit: the commands in the log, and what was done to keys -> who did what, newest first."""
+"""query.audit: the commands in the log, and what was done to keys, hooks and deliveries -> who did what, newest first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def audit(
     """What people and programs did by hand since a time: at, by, what, and the command as it was given."""
     with store.read() as reader:
         found = merge(
-            _commands(reader.connection, since), _keys(reader.connection, since), key=_time, reverse=True
+            _commands(reader.connection, since), _outside(reader.connection, since), key=_time, reverse=True
         )
         wanted = (each for each in found if by is None or each["by"] == by)
         return [{**each, "at": iso(each["at"])} for each in islice(wanted, min(limit, MAX_LIMIT))]
@@ -54,12 +54,17 @@ def _commands(connection: Connection, since: int | None) -> Iterator[dict[str, A
             return
 
 
-def _keys(connection: Connection, since: int | None) -> Iterator[dict[str, Any]]:
+def _outside(connection: Connection, since: int | None) -> Iterator[dict[str, Any]]:
+    """What stands outside the log: keys, and messages that were tried again or forgotten."""
     query = select(key_audit).order_by(key_audit.c.at.desc(), key_audit.c.id.desc())
     if since is not None:
         query = query.where(key_audit.c.at >= since)
     for row in connection.execute(query).mappings():
-        detail = {"key": row["key_id"], "name": row["name"], "scopes": row["detail"].split()}
+        detail = (
+            {"key": row["key_id"], "name": row["name"], "scopes": row["detail"].split()}
+            if row["what"].startswith("key_")
+            else {"name": row["name"], "which": row["detail"]}
+        )
         yield {
             "at": row["at"],
             "by": row["by"],

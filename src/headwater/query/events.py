@@ -180,6 +180,15 @@ def events(
     return {"events": found, "next": f"{place[0]}.{place[1]}" if more else None}
 
 
+def event(store: Store, number: int) -> dict[str, Any]:
+    """One entry of the log by its number, in the form of `events`; none where it is kept no more."""
+    for found, entry in store.log(after=number - 1, limit=1):
+        told = head_of(entry, found)
+        if found == number and Filter().takes(told):
+            return {"events": [{**told, "event": msgspec.Raw(entry.raw)}], "next": None}
+    return {"events": [], "next": None}
+
+
 def _place(cursor: str | None) -> tuple[int, int]:
     if cursor is None:
         return -1, 0

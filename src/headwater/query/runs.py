@@ -56,20 +56,25 @@ def runs(
     store: Store,
     *,
     job: str | None = None,
+    dataset: str | None = None,
     state: str | None = None,
     since: int | None = None,
     until: int | None = None,
     limit: int = 50,
 ) -> list[dict[str, Any]]:
-    """Runs, the newest first: of a job, in a state, begun between two times."""
+    """Runs, the newest first: of a job, that read or wrote a dataset, in a state, begun between two times."""
     if state is not None and state.upper() not in RANK:
         raise ConfigError(f"{state!r} is no state: write one of {', '.join(RANK)}")
     with store.read() as reader:
         node = resolve(reader, job) if job is not None else None
         if node is not None and node.kind != "job":
-            raise ConfigError(f"{job!r} is a dataset; the runs of a job can be listed")
+            raise ConfigError(f"{job!r} is a dataset, not a job")
+        table = resolve(reader, dataset) if dataset is not None else None
+        if table is not None and table.kind != "dataset":
+            raise ConfigError(f"{dataset!r} is a job, not a dataset")
         found = reader.runs_between(
             job=node.number if node else None,
+            datasets=reader.trail().group(table.number)[1] if table else None,
             state=f"{RANK[state.upper()]} {state.upper()}" if state else None,
             since=since,
             until=until,

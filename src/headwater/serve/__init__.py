@@ -24,6 +24,7 @@ native    /hw/v1: graph, impact, diff, runs, schemas, show, search, status
 running   /hw/v1: audit, server, check
 health    /health, /ready
 admin     /hw/v1: keys, hooks, settings, sources
+deliveries  /hw/v1/deliveries
 ui        /, /lineage, /datasets … and what they load: the web UI
 faults    an error -> its status and its body, in the shape of the dialect that was spoken
 wire      bytes on a socket -> requests within limits; a signal -> a stop that loses nothing

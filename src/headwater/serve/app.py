@@ -29,6 +29,7 @@ from headwater.redact import Redaction
 from headwater.serve import (
     admin,
     correlator,
+    deliveries,
     editing,
     faults,
     health,
@@ -67,6 +68,7 @@ READS = [
     metrics.get_metrics,
     *marquez.READS,
     *admin.READS,
+    *deliveries.READS,
     *ui.READS,
 ]
 WRITES = [
@@ -79,6 +81,7 @@ WRITES = [
     *incidents.WRITES,
     *editing.WRITES,
     *admin.WRITES,
+    *deliveries.WRITES,
 ]
 """What a read-only server does not have."""
 
@@ -151,6 +154,7 @@ def create_app(
                 "tally": tally,
                 "limits": limits,
                 "retention": retention,
+                "datahub": datahub,
                 "redaction": redaction,
                 "keep_all": Redaction(secrets=False),
                 "arriving": arriving,

@@ -73,10 +73,12 @@ async def get_ping() -> str:
 def get_health(request: Request[Any, Any, State], state: State) -> Response[Any]:
     """How long the process lives, and whether what it needs answers; 503 where the store does not.
 
-    A browser is led to the page that tells more: Correlator's UI has one at this address.
+    A browser is led to the page that tells more: at this address Correlator's UI shows tested datasets without a writer.
     """
     if request.headers.get("accept", "").startswith("text/html"):
-        return Response(b"", status_code=302, headers={"Location": f"{state.serving.base_path}/admin"})
+        return Response(
+            b"", status_code=302, headers={"Location": f"{state.serving.base_path}/admin?tab=names"}
+        )
     begun = time.monotonic()
     check: dict[str, Any] = {"status": "healthy"}
     try:

@@ -22,7 +22,7 @@ from litestar.response import ServerSentEvent, ServerSentEventMessage, Stream
 
 from headwater.errors import ConfigError, StoreError
 from headwater.facts.flows import NOW
-from headwater.query.events import Filter, events, head_of
+from headwater.query.events import Filter, event, events, head_of
 from headwater.query.nodes import moment
 from headwater.store import Store
 
@@ -50,8 +50,13 @@ def get_events(
         str | None, QueryParameter(description="`next` of the page before.", max_length=64)
     ] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=1000)] = 100,
+    number: Annotated[
+        int | None, QueryParameter(ge=1, le=NOW, description="This entry of the log alone.")
+    ] = None,
 ) -> Response[bytes]:
     """Raw events in the order of their times, a page at a time; `next` leads on."""
+    if number is not None:
+        return Response(msgspec.json.encode(event(state.store, number)), media_type="application/json")
     found = events(
         state.store,
         job=job,

@@ -114,6 +114,10 @@ def get_schemas(state: State, node: NodeName) -> dict[str, Any]:
 def get_runs(
     state: State,
     job: MaybeNode = None,
+    dataset: Annotated[
+        str | None,
+        QueryParameter(description="Only runs that read or wrote this dataset.", max_length=10_000),
+    ] = None,
     state_: Annotated[
         Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER"] | None, QueryParameter(name="state")
     ] = None,
@@ -125,6 +129,7 @@ def get_runs(
     return runs(
         state.store,
         job=job,
+        dataset=dataset,
         state=state_,
         since=moment(since) if since else None,
         until=moment(until) if until else None,

@@ -15,7 +15,7 @@ from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from litestar import Request, Response, get
 from litestar.datastructures import State
@@ -62,7 +62,7 @@ in a source checkout, <code>make web</code> builds them (it needs Node 20.19 or 
 An installed wheel has them.</p></main></body></html>
 """
 
-Part = Annotated[str, PathParameter(description="The namespace or the name of a dataset.")]
+Part = Annotated[str, PathParameter(description="The namespace or the name of a dataset or job.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +134,46 @@ async def get_asset(
     return _send(request, found, "public, max-age=31536000, immutable")
 
 
+# Addresses of other UIs that differ from ours. The rest of Marquez's (/, /jobs, /datasets, /events, /lineage/…) and of
+# Correlator's (/incidents, /incidents/{id}) are ours as well; /health, which is an answer of the API, too, stands there.
+
+
 @get("/datasets/column-level/{namespace:str}/{name:str}", scope="public", include_in_schema=False)
-async def get_columns_of_marquez(state: State, namespace: Part, name: Part) -> Redirect:
-    """Where Marquez's UI shows columns -> where ours does."""
-    there = f"/lineage/dataset/{quote(namespace, safe='')}/{quote(name, safe='')}?columns=1"
+async def get_columns_of_marquez(
+    request: Request[Any, Any, State], state: State, namespace: Part, name: Part
+) -> Redirect:
+    """Where Marquez's UI shows columns -> where ours does, with its depth and the column that was chosen."""
+    asked = request.query_params
+    wanted = {"columns": "1"}
+    if asked.get("depth", "").isdecimal():
+        wanted["depth"] = asked["depth"]
+    field = asked.get("columnName") or asked.get("column", "").rpartition(":")[2]
+    dataset = asked.get("column", "").removeprefix("datasetField:").removesuffix(f":{field}")
+    if field and dataset:
+        wanted["trace"] = f"dataset:{dataset}\n{field}"
+    there = f"/lineage/dataset/{quote(namespace, safe='')}/{quote(name, safe='')}?{urlencode(wanted)}"
     return Redirect(state.pages.base_path + there)
 
 
-READS = [get_page, get_asset, get_columns_of_marquez]
+# Marquez's first UIs showed a dataset or a job by its name alone: those that are called so
+
+
+@get("/datasets/{name:str}", scope="public", include_in_schema=False)
+async def get_dataset_alone(state: State, name: Part) -> Redirect:
+    """A dataset by its name alone -> the datasets that are called so."""
+    return Redirect(f"{state.pages.base_path}/datasets?{urlencode({'q': name})}")
+
+
+@get("/jobs/{name:str}", scope="public", include_in_schema=False)
+async def get_job_alone(state: State, name: Part) -> Redirect:
+    """A job by its name alone -> the jobs that are called so."""
+    return Redirect(f"{state.pages.base_path}/jobs?{urlencode({'q': name})}")
+
+
+@get("/search", scope="public", include_in_schema=False)
+async def get_search(request: Request[Any, Any, State], state: State) -> Redirect:
+    """A search by its address -> the page that searches."""
+    return Redirect(f"{state.pages.base_path}/?{urlencode({'q': request.query_params.get('q', '')})}")
+
+
+READS = [get_page, get_asset, get_columns_of_marquez, get_dataset_alone, get_job_alone, get_search]

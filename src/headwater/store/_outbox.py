@@ -106,11 +106,15 @@ def settle(connection: Connection, message: int, *, state: str, due_at: int, tri
     )
 
 
-def messages(connection: Connection, hook: str | None = None, limit: int = 100) -> list[Message]:
-    """The newest messages."""
+def messages(
+    connection: Connection, hook: str | None = None, limit: int = 100, *, hooks_alone: bool = False
+) -> list[Message]:
+    """The newest messages; other deliveries keep theirs here, too, unless those of hooks alone are wanted."""
     query = select(outbox).order_by(outbox.c.id.desc()).limit(limit)
     if hook is not None:
         query = query.where(outbox.c.hook == hook)
+    if hooks_alone:
+        query = query.where(outbox.c.hook.in_(select(hooks.c.name)))
     return [Message(*row) for row in connection.execute(query)]
 
 

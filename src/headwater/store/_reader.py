@@ -208,14 +208,19 @@ class Reader:
         self,
         *,
         job: int | None = None,
+        datasets: Collection[int] | None = None,
         state: str | None = None,
         since: int | None = None,
         until: int | None = None,
         limit: int = 50,
     ) -> Rows:
-        """Runs that began between two times, newest first."""
+        """Runs that began between two times, newest first; those of a job, or that read or wrote one of the datasets."""
         table = TABLE["runs"].c
         where: list[ColumnElement[bool]] = [table.first_seen.is_not(None)]
+        if datasets is not None:
+            sides = [TABLE[side].c for side in ("inputs", "outputs")]
+            touched = [select(side.run).where(side.dataset.in_(list(datasets))) for side in sides]
+            where.append(table.id.in_(touched[0].union(touched[1])))
         if state is not None:
             where.append(table.state == state)
         if since is not None:

@@ -149,7 +149,7 @@ export interface ShownRun extends Run {
 
 export interface Hit {
   id: string;
-  type: "DATASET" | "JOB";
+  type: "DATASET" | "JOB" | "RUN";
   namespace: string;
   name: string;
   lastSeen: string | null;

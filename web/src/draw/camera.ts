@@ -19,6 +19,11 @@ export const FARTHEST = 0.004;
 /** Below this, cards are boxes without text, drawn with the edges. */
 export const FAR = 0.35;
 
+/** At whole pixels of the screen: between them, the browser would have to blend all of the picture in every frame. */
+export function snapped({ x, y, k }: Camera, ratio: number): Camera {
+  return { x: Math.round(x * ratio) / ratio, y: Math.round(y * ratio) / ratio, k };
+}
+
 export function boundsOf(boxes: Box[], places: Map<string, Place>): Bounds {
   const found = {
     left: Number.POSITIVE_INFINITY,

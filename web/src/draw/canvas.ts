@@ -14,7 +14,8 @@ export function paint(
 ): void {
   const { width, height, ratio } = size;
   pen.setTransform(1, 0, 0, 1, 0, 0);
-  pen.clearRect(0, 0, width * ratio, height * ratio);
+  pen.fillStyle = colours.ground;
+  pen.fillRect(0, 0, width * ratio, height * ratio);
   pen.setTransform(camera.k * ratio, 0, 0, camera.k * ratio, camera.x * ratio, camera.y * ratio);
   const view = seen(camera, width, height, 40);
   const far = camera.k < FAR;

@@ -43,7 +43,15 @@ export class Easel {
       });
     }
     const shifted = { k: camera.k, x: camera.x + BEYOND, y: camera.y + BEYOND };
-    paint(this.canvas.getContext("2d")!, now.scene, shifted, whole, now.emphasis, this.colours);
+    // opaque: what nothing shines through need not be blended with what is behind it, in every frame
+    paint(
+      this.canvas.getContext("2d", { alpha: false })!,
+      now.scene,
+      shifted,
+      whole,
+      now.emphasis,
+      this.colours,
+    );
     this.canvas.style.transform = "none";
     this.last = now;
   }

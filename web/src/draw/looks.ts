@@ -28,6 +28,8 @@ export interface Palette {
   group: string;
   text: string;
   paper: string;
+  /** What the picture stands on. */
+  ground: string;
   failed: string;
 }
 
@@ -50,6 +52,7 @@ export function readPalette(element: Element): Palette {
     group: take("group"),
     text: take("ink"),
     paper: take("card"),
+    ground: take("paper"),
     failed: take("bad"),
   };
 }

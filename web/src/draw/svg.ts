@@ -28,7 +28,7 @@ export function toSvg(scene: Scene, emphasis: Emphasis, colours: Palette): strin
     parts.push(
       `<g transform="translate(${place.x} ${place.y})"><rect width="${CARD_WIDTH}" height="${card.height}" rx="6" fill="${colours.paper}" stroke="${mark ? colours[mark] : colour}" stroke-width="${mark ? 3 : 1.5}"/>`,
       `<rect width="4" height="${card.height}" fill="${colour}"/>`,
-      text(12, 21, 13, colours.text, clip(short(titleOf(card.node)), 26), true),
+      text(12, 21, 13, colours.text, clip(short(titleOf(card.node)), 24), true),
       text(12, 39, 11, colours.text, clip(card.node.namespace ?? card.node.type.toLowerCase(), 34)),
       ...card.fields.map((field, at) => text(12, HEAD + at * ROW + 15, 12, colours.text, clip(field, 30))),
       "</g>",

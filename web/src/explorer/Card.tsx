@@ -7,7 +7,7 @@ import type { Place } from "../layout/shapes.ts";
 import { CARD_WIDTH, type Card as Dealt, HEAD, ROW } from "../lineage/cards.ts";
 import { fieldKey, type Side, titleOf } from "../lineage/picture.ts";
 import { Kind, StateBadge } from "../parts/Words.tsx";
-import { hovered, hoveredField, opened, setView, view } from "./session.ts";
+import { hovered, hoveredField, setView, view } from "./session.ts";
 import { contract, expand } from "./view.ts";
 
 interface Props {
@@ -44,7 +44,8 @@ export function Card({ id, card, place, emphasis, start, focused }: Props) {
       aria-label={spoken(card, mark)}
       tabIndex={-1}
       style={{
-        transform: `translate(${place.x}px, ${place.y}px)`,
+        left: `${place.x}px`,
+        top: `${place.y}px`,
         width: `${CARD_WIDTH}px`,
         height: `${card.height}px`,
       }}
@@ -80,7 +81,7 @@ export function Card({ id, card, place, emphasis, start, focused }: Props) {
       {card.fields.map((field) => (
         <Column key={field} dataset={id} field={field} emphasis={emphasis} />
       ))}
-      {(card.hiddenFields > 0 || opened.value.has(id)) && (
+      {(card.hiddenFields > 0 || view.value.opened.includes(id)) && (
         <button
           type="button"
           tabIndex={-1}
@@ -157,9 +158,8 @@ function Chip({ id, side, more, near }: { id: string; side: Side; more: number |
 }
 
 function toggle(id: string): void {
-  const next = new Set(opened.value);
-  if (!next.delete(id)) next.add(id);
-  opened.value = next;
+  const { opened } = view.value;
+  setView({ opened: opened.includes(id) ? opened.filter((each) => each !== id) : [...opened, id] }, true);
 }
 
 /** What a screen reader says of a card. */

@@ -14,6 +14,7 @@ import {
   leave,
   refresh,
   scene,
+  standing,
   start,
   view,
   waiting,
@@ -53,7 +54,7 @@ export function Explorer() {
       leave();
     };
   }, []);
-  const graph = drawn.value;
+  const graph = standing.value;
   return (
     <div class="explorer">
       <Toolbar />

@@ -2,7 +2,7 @@
 import { effect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { type Camera, fitCamera, seen } from "../draw/camera.ts";
-import { colourOf, readPalette } from "../draw/looks.ts";
+import { colourOf, type Palette, readPalette } from "../draw/looks.ts";
 import { CARD_WIDTH } from "../lineage/cards.ts";
 import { repaint } from "../parts/Frame.tsx";
 import { camera, size, take } from "./look.ts";
@@ -17,16 +17,18 @@ export function Minimap() {
 
   useEffect(() => {
     let drawnFor: unknown = null;
+    let colours: Palette | null = null;
     const boxes = document.createElement("canvas");
     boxes.width = WIDTH;
     boxes.height = HEIGHT;
     return effect(() => {
       const [found, at, area, turn] = [scene.value, camera.value, size.value, repaint.value];
       if (!found || !canvas.current) return;
-      const colours = readPalette(document.documentElement);
+      const key = `${turn}`;
+      // asking for styles makes the browser work them out: once for each theme, not with each step
+      if (!colours || boxes.dataset.turn !== key) colours = readPalette(document.documentElement);
       own.current = fitCamera(found.bounds, WIDTH, HEIGHT, 6);
       const { x, y, k } = own.current;
-      const key = `${turn}`;
       // boxes change with the scene alone: while one moves, only the frame does
       if (drawnFor !== found || boxes.dataset.turn !== key) {
         drawnFor = found;

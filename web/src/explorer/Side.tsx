@@ -316,6 +316,24 @@ function Namespaces() {
           }}
         />
       </label>
+      <p class="tabs">
+        {(["job", "dataset"] as const).map((kind) => {
+          const on = hidden.some((each) => each.kind === "type" && each.value === kind);
+          const rest = hidden.filter((each) => each.kind !== "type" || each.value !== kind);
+          return (
+            <button
+              key={kind}
+              type="button"
+              aria-pressed={on}
+              onClick={() =>
+                setView({ hidden: on ? rest : [...rest, { kind: "type" as const, value: kind }] })
+              }
+            >
+              Hide {kind}s
+            </button>
+          );
+        })}
+      </p>
       <ul class="namespaces">
         {[...counts]
           .sort((a, b) => b[1] - a[1])

@@ -1,6 +1,7 @@
 // explorer/Stage: the scene -> what is on screen: lines on a canvas, the cards in sight as elements; mouse and keys move it.
 import { effect, untracked } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { snapped } from "../draw/camera.ts";
 import { Easel } from "../draw/easel.ts";
 import type { Scene } from "../draw/scene.ts";
 import { neighbours, titleOf } from "../lineage/picture.ts";
@@ -10,7 +11,7 @@ import { drag, point, told, wheel } from "./hands.ts";
 import { keys } from "./keys.ts";
 import { camera, isFar, lookAt, showAll, sight, size } from "./look.ts";
 import { Minimap } from "./Minimap.tsx";
-import { drawn, emphasis, scene, view } from "./session.ts";
+import { emphasis, scene, standing, view } from "./session.ts";
 
 export function Stage() {
   const box = useRef<HTMLDivElement>(null);
@@ -46,7 +47,7 @@ export function Stage() {
     let frame = 0;
     let scale = 0;
     const stop = effect(() => {
-      const [found, at] = [scene.value, camera.value];
+      const [found, at] = [scene.value, snapped(camera.value, size.value.ratio)];
       const shown = { camera: at, emphasis: emphasis.value, size: size.value, theme: repaint.value };
       cancelAnimationFrame(frame);
       if (!layer.current) return; // the stage is being left
@@ -66,7 +67,7 @@ export function Stage() {
 
   const found = scene.value;
   const cards = sight.value;
-  const focus = view.value.selected || drawn.value?.start || "";
+  const focus = view.value.selected || standing.value?.start || "";
   const held =
     found?.deck.cards.get(focus) && !cards.includes(focus) && !isFar.value ? [...cards, focus] : cards;
   return (
@@ -101,7 +102,7 @@ export function Stage() {
                 card={card}
                 place={place}
                 emphasis={emphasis.value}
-                start={id === drawn.value?.start}
+                start={id === standing.value?.start}
                 focused={id === focus}
               />
             ) : null;
@@ -129,6 +130,6 @@ export function Stage() {
 function sayWhere(found: Scene, id: string): string {
   const card = found.deck.cards.get(id);
   if (!card) return "";
-  const around = neighbours(drawn.value?.edges ?? []);
+  const around = neighbours(standing.value?.edges ?? []);
   return `${titleOf(card.node)}, ${card.node.type.toLowerCase()}, ${around.up.get(id)?.length ?? 0} upstream, ${around.down.get(id)?.length ?? 0} downstream`;
 }

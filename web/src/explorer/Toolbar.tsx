@@ -3,7 +3,7 @@ import { clip, plural } from "../format.ts";
 import { Copy } from "../parts/Copy.tsx";
 import { exportAs, type Format } from "./exports.ts";
 import { showAll } from "./look.ts";
-import { drawn, setView, start, tidied, view, whole } from "./session.ts";
+import { setView, standing, start, tidied, view } from "./session.ts";
 import { type Grain, MOST_HOPS } from "./view.ts";
 
 const GRAINS: [Grain, string][] = [
@@ -23,13 +23,14 @@ const FORMATS: [Format, string][] = [
 
 export function Toolbar() {
   const { up, down, grain, columns, runs, form, impact, column } = view.value;
-  const node = whole.value?.drawn.nodes.get(drawn.value?.start ?? "");
+  const graph = standing.value;
+  const node = graph?.nodes.get(graph.start);
   return (
     <div class="toolbar" role="toolbar" aria-label="What is shown">
       <h1 title={start.value}>
         <bdi>{clip(node?.name ?? start.value.slice(start.value.lastIndexOf(":") + 1), 44)}</bdi>
         {column && <span class="muted"> · {clip(column, 30)}</span>}
-        {drawn.value && <span class="muted count"> {plural(drawn.value.nodes.size, "node")}</span>}
+        {graph && <span class="muted count"> {plural(graph.nodes.size, "node")}</span>}
       </h1>
       {column ? (
         <button type="button" onClick={() => setView({ column: "", columns: true })}>

@@ -6,7 +6,7 @@ import { neighbours, type Side, subjectOf } from "../lineage/picture.ts";
 import { pageOf } from "../nodes.ts";
 import { writeRoute } from "../route.ts";
 import { camera, reveal, showAll, size, take } from "./look.ts";
-import { drawn, hovered, scene, setView, view } from "./session.ts";
+import { hovered, scene, setView, standing, view } from "./session.ts";
 import { expand } from "./view.ts";
 
 export function keys(event: KeyboardEvent): void {
@@ -18,7 +18,7 @@ export function keys(event: KeyboardEvent): void {
   )
     return;
   const found = scene.value;
-  const graph = drawn.value;
+  const graph = standing.value; // while another picture is asked for, the one that is seen answers
   if (!found || !graph) return;
   const at = view.value.selected && graph.nodes.has(view.value.selected) ? view.value.selected : graph.start;
   const done = act(event, at, found);
@@ -36,13 +36,13 @@ function act(event: KeyboardEvent, at: string, found: Scene): boolean {
     case "ArrowUp":
       return beside(at, -1, found);
     case "Enter": {
-      const subject = subjectOf(drawn.value?.nodes.get(at));
+      const subject = subjectOf(standing.value?.nodes.get(at));
       if (subject) go(href(writeRoute(pageOf(subject))));
       return Boolean(subject);
     }
     case " ": {
       if (view.value.grain === "run") return false;
-      const more = drawn.value?.nodes.get(at)?.more;
+      const more = standing.value?.nodes.get(at)?.more;
       const side: Side = event.shiftKey || (more?.up && !more.down) ? "up" : "down";
       setView(expand(view.value, at, side));
       return true;
@@ -75,7 +75,7 @@ function act(event: KeyboardEvent, at: string, found: Scene): boolean {
 /** Along an edge; of several, to the one that stands nearest. */
 function step(at: string, side: Side, found: Scene): boolean {
   const here = found.places.get(at);
-  const around = neighbours(drawn.value!.edges)[side].get(at) ?? [];
+  const around = neighbours(standing.value!.edges)[side].get(at) ?? [];
   const nearest = around.filter((id) => found.places.has(id)).sort((a, b) => gap(a) - gap(b))[0];
   function gap(id: string): number {
     return Math.abs(found.places.get(id)!.y - (here?.y ?? 0));

@@ -1,5 +1,5 @@
 // explorer/session: an address -> questions -> answers -> a graph -> a picture. Each step a signal, none knows the next.
-import { computed, effect, signal, untracked } from "@preact/signals";
+import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { go, here, href, query, route } from "../address.ts";
 import { ask, Problem } from "../api/client.ts";
 import type { Difference, Graph } from "../api/model.ts";
@@ -24,6 +24,9 @@ export const start = computed(() => {
   return at.page === "lineage" ? nodeId(at.kind, at.namespace, at.name) : "";
 });
 export const view = computed<View>(() => readView(query.value));
+/** The view without what only marks a card: choosing another one asks for nothing and lays nothing out anew. */
+const wording = computed(() => JSON.stringify({ ...view.value, selected: "", form: "graph" }));
+const shape = computed<View>(() => JSON.parse(wording.value) as View);
 
 export function setView(change: Partial<View>, replace = false): void {
   go(href(here.value.path, writeView({ ...view.value, ...change })), replace);
@@ -36,9 +39,9 @@ const asking = new Set<string>();
 export const fault = signal<Problem | null>(null);
 export const changes = signal<Difference | null>(null);
 
-const now = computed(() => (start.value ? questions(start.value, view.value, view.value.at) : []));
+const now = computed(() => (start.value ? questions(start.value, shape.value, shape.value.at) : []));
 const before = computed(() =>
-  start.value && view.value.versus ? questions(start.value, view.value, view.value.versus) : [],
+  start.value && shape.value.versus ? questions(start.value, shape.value, shape.value.versus) : [],
 );
 
 export const waiting = computed(
@@ -103,7 +106,7 @@ export const whole = computed<Compared | null>(() => {
   const after = gather(now.value);
   if (!after) return null;
   const none = new Map<string, never>();
-  if (!view.value.versus) return { drawn: after, nodes: none, edges: none, columns: none };
+  if (!shape.value.versus) return { drawn: after, nodes: none, edges: none, columns: none };
   const earlier = gather(before.value);
   if (!earlier) return null;
   const moved = changes.value?.schemas.map((each) => each.dataset) ?? [];
@@ -116,34 +119,33 @@ export const whole = computed<Compared | null>(() => {
 
 export const drawn = computed<Drawn | null>(() => {
   const all = whole.value;
-  return all && fold(bridge(all.drawn, view.value.hidden), view.value.folded);
+  return all && fold(bridge(all.drawn, shape.value.hidden), shape.value.folded);
 });
 
 // ---- the picture
 
-export const opened = signal(new Set<string>());
 export const hovered = signal("");
 export const hoveredField = signal<{ dataset: string; field: string } | null>(null);
 export const tidied = signal(0);
 
-const showsColumns = computed(() => view.value.columns || Boolean(view.value.column));
+const showsColumns = computed(() => shape.value.columns || Boolean(shape.value.column));
 
 const columnTrace = computed(() => {
   const graph = drawn.value;
-  const at = hoveredField.value ?? view.value.trace;
+  const at = hoveredField.value ?? shape.value.trace;
   return graph && at && showsColumns.value ? traceColumn(graph.columns, at.dataset, at.field) : null;
 });
 
 const deck = computed(() => {
   const graph = drawn.value;
   if (!graph) return null;
-  const followed = view.value.trace;
+  const followed = shape.value.trace;
   const wanted =
     followed && showsColumns.value
       ? traceColumn(graph.columns, followed.dataset, followed.field).fields
       : new Set<string>();
-  if (view.value.column) wanted.add(fieldKey({ dataset: start.value, field: view.value.column }));
-  return dealCards(graph, { columns: showsColumns.value, wanted, opened: opened.value });
+  if (shape.value.column) wanted.add(fieldKey({ dataset: start.value, field: shape.value.column }));
+  return dealCards(graph, { columns: showsColumns.value, wanted, opened: new Set(shape.value.opened) });
 });
 
 export const emphasis = computed<Emphasis>(() => {
@@ -161,6 +163,9 @@ export const emphasis = computed<Emphasis>(() => {
 });
 
 export const scene = signal<Scene | null>(null);
+/** The graph that the picture on screen was made of: while another one is asked for, keys and forms go by this. */
+export const pictured = signal<Drawn | null>(null);
+export const standing = computed(() => drawn.value ?? pictured.value);
 
 /** Where cards stood; a graph around another node, or in another grain, begins anew. */
 let kept: { about: string; picture: Picture } | null = null;
@@ -168,17 +173,21 @@ let kept: { about: string; picture: Picture } | null = null;
 export function watchLayout(): () => void {
   return effect(() => {
     const cards = deck.value;
-    const about = `${start.value} ${view.value.grain} ${view.value.column} ${tidied.value}`;
+    const about = `${start.value} ${shape.value.grain} ${shape.value.column} ${tidied.value}`;
     if (!cards) return;
     const old = kept?.about === about ? kept.picture : null;
+    const graph = untracked(() => drawn.value);
     void askLayout({
       boxes: cards.boxes,
       links: cards.lines.map((line) => line.link),
-      anchor: untracked(() => drawn.value?.start ?? ""),
+      anchor: graph?.start ?? "",
       ...(old ? { kept: old.places } : {}),
     }).then((picture) => {
       kept = { about, picture };
-      scene.value = makeScene(cards, picture, boundsOf(cards.boxes, picture.places));
+      batch(() => {
+        pictured.value = graph;
+        scene.value = makeScene(cards, picture, boundsOf(cards.boxes, picture.places));
+      });
     });
   });
 }
@@ -186,9 +195,9 @@ export function watchLayout(): () => void {
 export function leave(): void {
   kept = null;
   scene.value = null;
+  pictured.value = null;
   hovered.value = "";
   hoveredField.value = null;
-  opened.value = new Set();
   changes.value = null;
   fault.value = null;
 }

@@ -23,6 +23,8 @@ export interface View {
   expanded: Expansion[];
   hidden: Hiding[];
   folded: string[];
+  /** Cards that show all of their columns. */
+  opened: string[];
   at: string;
   /** The earlier time that `at` is compared with. */
   versus: string;
@@ -45,6 +47,7 @@ export const PLAIN: View = {
   expanded: [],
   hidden: [],
   folded: [],
+  opened: [],
   at: "",
   versus: "",
   impact: false,
@@ -78,12 +81,13 @@ export function readView(query: URLSearchParams): View {
       .map(readHiding)
       .filter((each) => each !== null),
     folded: query.getAll("fold"),
+    opened: query.getAll("open"),
     at: query.get("at") ?? "",
     versus: query.get("vs") ?? "",
     impact: query.get("mode") === "impact",
     runs: query.get("runs") === "1",
     form: form === "list" || form === "tree" ? form : "graph",
-    selected: query.get("sel") ?? "",
+    selected: query.get("sel") ?? query.get("tableLevelNode") ?? "", // the latter in links of Marquez's UI
   };
 }
 
@@ -101,6 +105,7 @@ export function writeView(view: View): URLSearchParams {
   for (const each of view.expanded) put("x", writeExpansion(each));
   for (const each of view.hidden) put("hide", `${each.kind}:${each.value}`);
   for (const each of view.folded) put("fold", each);
+  for (const each of view.opened) put("open", each);
   put("at", view.at);
   put("vs", view.versus);
   put("mode", view.impact ? "impact" : "");

@@ -13,8 +13,9 @@ import { writeRoute } from "../route.ts";
 import { EventList } from "./Events.tsx";
 import { Facets } from "./Facets.tsx";
 import { Edit, Head, Tabs } from "./Head.tsx";
+import { RunRows } from "./Runs.tsx";
 
-const TABS = ["schema", "history", "jobs", "tests", "events", "facets"];
+const TABS = ["schema", "history", "jobs", "runs", "tests", "events", "facets"];
 
 export function Dataset({ namespace, name }: { namespace: string; name: string }) {
   useTitle(clip(name, 60));
@@ -41,6 +42,7 @@ export function Dataset({ namespace, name }: { namespace: string; name: string }
             {tab === "schema" && <Schema of={shown} />}
             {tab === "history" && <History id={shown.id} />}
             {tab === "jobs" && <Jobs of={shown} />}
+            {tab === "runs" && <TouchedBy of={shown} />}
             {tab === "tests" && <Tests of={shown} />}
             {tab === "events" && <EventList parameters={{ dataset: shown.id }} />}
             {tab === "facets" && <Facets of={shown.facets} />}
@@ -211,6 +213,27 @@ function Jobs({ of }: { of: ShownDataset }) {
 function LastRuns({ job }: { job: string }) {
   const asked = useAsk<Run[]>("/hw/v1/runs", { job, limit: 10 });
   return asked.data?.length ? <Strip runs={asked.data} /> : null;
+}
+
+/** Runs that wrote it or read it, the newest first. */
+function TouchedBy({ of }: { of: ShownDataset }) {
+  const asked = useAsk<Run[]>("/hw/v1/runs", { dataset: of.id, limit: 500 });
+  useFresh(asked, (entry) => [...(entry.inputs ?? []), ...(entry.outputs ?? [])].includes(of.id));
+  const role = (job: string | null) =>
+    [of.producers.includes(job ?? "") && "wrote", of.consumers.includes(job ?? "") && "read"]
+      .filter(Boolean)
+      .join(", ");
+  return (
+    <Answer of={asked}>
+      {(runs) =>
+        runs.length ? (
+          <RunRows runs={runs} withJob role={role} />
+        ) : (
+          <Empty>No run is known to have written or read it.</Empty>
+        )
+      }
+    </Answer>
+  );
 }
 
 function Tests({ of }: { of: ShownDataset }) {

@@ -14,9 +14,12 @@ import { useAsk } from "../parts/use.ts";
 import { NodeLink, RunLink, Time } from "../parts/Words.tsx";
 import { useMayChange } from "./Head.tsx";
 
+/** What Marquez's UI calls it in its links. */
+const MARQUEZ: Record<string, string> = { since: "dateFrom", until: "dateTo" };
+
 export function Events() {
   useTitle("Events");
-  const said = (name: string) => query.value.get(name) ?? "";
+  const said = (name: string) => query.value.get(name) ?? query.value.get(MARQUEZ[name] ?? name) ?? "";
   const news = useNews();
   const names = ["job", "run", "dataset", "since", "until"];
   const parameters = Object.fromEntries([...names, "kind"].map((name) => [name, said(name)]));
@@ -39,8 +42,13 @@ export function Events() {
             <input
               type="search"
               value={said(name)}
-              placeholder={/since|until/.test(name) ? "-24h or 2026-01-31" : ""}
-              onChange={(event) => say({ [name]: event.currentTarget.value })}
+              placeholder={/since|until/.test(name) ? "-24h, 2026-01-31" : ""}
+              onChange={(event) =>
+                say({
+                  ...(MARQUEZ[name] ? { [MARQUEZ[name]]: undefined } : {}),
+                  [name]: event.currentTarget.value,
+                })
+              }
             />
           </label>
         ))}
@@ -65,7 +73,8 @@ export function EventList({ parameters }: { parameters: Parameters }) {
     next: string | null;
     fault?: Problem;
   }>({ asked: "", events: [], next: null });
-  const [chosen, setChosen] = useState<number | null>(null);
+  const chosen = Number(query.value.get("event")) || null;
+  const setChosen = (number: number | null) => say({ event: number ? String(number) : undefined });
   const load = (cursor: string | null) => {
     const stop = new AbortController();
     ask<Page>(
@@ -88,7 +97,6 @@ export function EventList({ parameters }: { parameters: Parameters }) {
   if (state.asked !== asked) return <Waiting rows={8} />;
   if (state.fault) return <Fault fault={state.fault} again={() => load(null)} />;
   if (!state.events.length && !state.next) return <Empty>No event fits.</Empty>;
-  const open = state.events.find((each) => each.number === chosen);
   return (
     <div class="log">
       <p>
@@ -134,21 +142,34 @@ export function EventList({ parameters }: { parameters: Parameters }) {
           </>
         )}
       />
-      {open && (
-        <section class="one" aria-label={`Event ${open.number}`}>
-          <h2>Event {open.number}</h2>
+      {chosen && <One number={chosen} known={state.events.find((each) => each.number === chosen)} />}
+    </div>
+  );
+}
+
+/** One event as it came; asked for by its number where a link names one that is not in sight. */
+function One({ number, known }: { number: number; known: LogEntry | undefined }) {
+  const asked = useAsk<Page>(known ? null : "/hw/v1/events", { number });
+  const entry = known ?? asked.data?.events[0];
+  return (
+    <section class="one" aria-label={`Event ${number}`}>
+      <h2>Event {number}</h2>
+      {entry ? (
+        <>
           <button
             type="button"
             onClick={() =>
-              save(`event-${open.number}.json`, JSON.stringify(open.event, null, 2), "application/json")
+              save(`event-${number}.json`, JSON.stringify(entry.event, null, 2), "application/json")
             }
           >
             Save
           </button>
-          <Json value={open.event} open={2} />
-        </section>
+          <Json value={entry.event} open={2} />
+        </>
+      ) : (
+        <Answer of={asked}>{() => <Empty>It is kept no more, or never was.</Empty>}</Answer>
       )}
-    </div>
+    </section>
   );
 }
 
@@ -164,8 +185,8 @@ export function Rejected() {
   useTitle("Rejected events");
   const asked = useAsk<Status>("/hw/v1/status", { rejects: 500 });
   const may = useMayChange();
-  const [chosen, setChosen] = useState<number | null>(null);
-  const [text, setText] = useState("");
+  const chosen = Number(query.value.get("id")) || null;
+  const [draft, setDraft] = useState<{ of: number; text: string } | null>(null);
   const [note, setNote] = useState("");
   return (
     <div class="page">
@@ -179,6 +200,7 @@ export function Rejected() {
           const found = status.rejected ?? [];
           if (!found.length) return <Empty>Everything that came was taken.</Empty>;
           const open = found.find((each) => each.id === chosen);
+          const text = draft && draft.of === chosen ? draft.text : open ? pretty(open.payload) : "";
           return (
             <>
               <Rows
@@ -192,8 +214,8 @@ export function Rejected() {
                       class="cell"
                       aria-expanded={each.id === chosen}
                       onClick={() => {
-                        setChosen(each.id === chosen ? null : each.id);
-                        setText(pretty(each.payload));
+                        say({ id: each.id === chosen ? undefined : String(each.id) });
+                        setDraft(null);
                         setNote("");
                       }}
                     >
@@ -203,7 +225,7 @@ export function Rejected() {
                       <Time of={each.last_seen} />
                     </span>
                     <span class="cell">
-                      <code>{each.path || "–"}</code>
+                      <code title={each.path}>{clip(each.path || "–", 40)}</code>
                     </span>
                     <span class="grow">{clip(each.reason, 120)}</span>
                     <span class="cell muted">
@@ -215,8 +237,7 @@ export function Rejected() {
               {open && (
                 <section class="one" aria-label="The event">
                   <h2>
-                    {open.path ? `${open.path}: ` : ""}
-                    {open.reason}
+                    <bdi>{clip(open.path ? `${open.path}: ${open.reason}` : open.reason, 400)}</bdi>
                   </h2>
                   <label>
                     What came
@@ -225,7 +246,7 @@ export function Rejected() {
                       spellcheck={false}
                       value={text}
                       readOnly={!may}
-                      onInput={(event) => setText(event.currentTarget.value)}
+                      onInput={(event) => setDraft({ of: open.id, text: event.currentTarget.value })}
                     />
                   </label>
                   <p>

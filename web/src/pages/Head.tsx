@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { href, say } from "../address.ts";
 import { key, Problem, tell } from "../api/client.ts";
 import type { Owner, Server, Tag } from "../api/model.ts";
+import { clip, count } from "../format.ts";
 import { lineageOf } from "../nodes.ts";
 import { Fault } from "../parts/States.tsx";
 import { useAsk } from "../parts/use.ts";
@@ -20,6 +21,9 @@ interface Shown {
   lastSeen: string | null;
 }
 
+/** How many letters of a name a title shows. */
+const LONGEST = 240;
+
 export const tagName = (tag: Tag | string): string =>
   typeof tag === "string" ? tag : (tag.key ?? tag.tag ?? tag.name ?? "");
 
@@ -27,10 +31,10 @@ export function Head({ of, kind }: { of: Shown; kind: "dataset" | "job" }) {
   return (
     <header class="head">
       <p class="muted">
-        <bdi>{of.namespace}</bdi>
+        <bdi class="long">{clip(of.namespace, LONGEST)}</bdi>
       </p>
       <h1>
-        <Kind kind={kind} /> <bdi class="long">{of.name}</bdi>
+        <Kind kind={kind} /> <Long name={of.name} />
       </h1>
       <p>
         <a class="strong" href={href(writeRoute(lineageOf(of.id)))}>
@@ -50,6 +54,22 @@ export function Head({ of, kind }: { of: Shown; kind: "dataset" | "job" }) {
       </p>
       {of.description && <p>{of.description}</p>}
     </header>
+  );
+}
+
+/** A name; of one that would fill the page, its ends and how to see the rest. */
+function Long({ name }: { name: string }) {
+  const [whole, setWhole] = useState(false);
+  const shown = clip(name, LONGEST);
+  return (
+    <>
+      <bdi class="long">{whole ? name : shown}</bdi>
+      {shown !== name && (
+        <button type="button" aria-expanded={whole} onClick={() => setWhole(!whole)}>
+          {whole ? "Shorten" : `All ${count([...name].length)} letters`}
+        </button>
+      )}
+    </>
   );
 }
 

@@ -2,7 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { href } from "../address.ts";
 import type { Difference, Hit, IncidentLine, Run, Server, Status } from "../api/model.ts";
-import { bytes, count, plural } from "../format.ts";
+import { bytes, clip, clock, count, plural } from "../format.ts";
 import { useTitle } from "../parts/Frame.tsx";
 import { useNews } from "../parts/News.tsx";
 import { Search } from "../parts/Search.tsx";
@@ -130,6 +130,8 @@ export function Home() {
               </>
             )}
           </Answer>
+          <Hours news={news} />
+          <Behind news={news} />
           {server.data && (
             <p class="muted">
               {server.data.intake.requests
@@ -139,7 +141,7 @@ export function Home() {
             </p>
           )}
         </section>
-        <section>
+        <section class="broad">
           <h2>
             <a href={href("/datasets")}>Datasets</a>
           </h2>
@@ -149,7 +151,11 @@ export function Home() {
                 <ul class="plain">
                   {hits.map((hit) => (
                     <li key={hit.id}>
-                      <NodeLink id={hit.id} most={36} /> <LineageLink id={hit.id} />
+                      <NodeLink id={hit.id} most={50} />{" "}
+                      <small class="muted">
+                        <bdi>{clip(hit.namespace, 40)}</bdi>
+                      </small>{" "}
+                      <LineageLink id={hit.id} />
                     </li>
                   ))}
                 </ul>
@@ -164,5 +170,70 @@ export function Home() {
         </section>
       </div>
     </div>
+  );
+}
+
+interface Hour {
+  startInterval: string;
+  start: number;
+  complete: number;
+  fail: number;
+  abort: number;
+}
+
+/** How many events of runs came in each hour of the last day. */
+function Hours({ news }: { news: number }) {
+  const asked = useAsk<Hour[]>("/api/v1/stats/lineage-events", { period: "DAY", timezone: "UTC" });
+  useEffect(() => {
+    if (news) asked.again();
+  }, [news]);
+  const hours = (asked.data ?? []).slice(-24);
+  const sums = hours.map(({ start, complete, fail, abort }) => start + complete + fail + abort);
+  const [most, all] = [Math.max(1, ...sums), sums.reduce((a, b) => a + b, 0)];
+  return (
+    <div class="hours" role="img" aria-label={`${plural(all, "event")} of runs in the last 24 hours`}>
+      {hours.map((hour, at) => (
+        <span
+          key={hour.startInterval}
+          class={hour.fail ? "bad" : ""}
+          title={`${clock(hour.startInterval)}: ${plural(sums[at]!, "event")}${hour.fail ? `, ${hour.fail} failed` : ""}`}
+          style={{ height: sums[at] ? `${Math.max(8, (sums[at]! / most) * 100)}%` : "1px" }}
+        />
+      ))}
+    </div>
+  );
+}
+
+interface Delivery {
+  name: string;
+  lag: { entries: number; seconds: number };
+  refused: number;
+  fault: { reason: string; since: string } | null;
+}
+
+/** Whether what is passed on to another catalogue keeps up. */
+function Behind({ news }: { news: number }) {
+  const asked = useAsk<Delivery[]>("/hw/v1/deliveries");
+  useEffect(() => {
+    if (news) asked.again();
+  }, [news]);
+  return (
+    <>
+      {(asked.data ?? []).map((each) => (
+        <p key={each.name}>
+          <a href={href("/admin", { tab: "deliveries" })}>DataHub</a>{" "}
+          {each.fault ? (
+            <span class="state bad">
+              ✕ held up since <Time of={each.fault.since} />
+            </span>
+          ) : each.lag.entries ? (
+            `${plural(each.lag.entries, "entry", "entries")} behind`
+          ) : (
+            <span class="state ok">✓ up to date</span>
+          )}
+          {each.refused > 0 && <>, {plural(each.refused, "proposal")} refused</>}
+        </p>
+      ))}
+    </>
   );
 }

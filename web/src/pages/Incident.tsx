@@ -72,15 +72,18 @@ export function IncidentPage({ id }: { id: string }) {
                   <ol class="ranked">
                     {incident.suspects.map((each) => (
                       <li key={each.runId}>
-                        {each.job && <NodeLink id={each.job} most={50} />} <RunLink id={each.runId} />{" "}
-                        <Time of={each.endedAt} />{" "}
                         <meter
                           min={0}
                           max={10}
+                          low={3}
+                          high={6}
+                          optimum={0}
                           value={each.score}
                           aria-label="How much speaks against it"
                           title={`score ${each.score}`}
-                        />
+                        />{" "}
+                        {each.job && <NodeLink id={each.job} most={50} />} <RunLink id={each.runId} />{" "}
+                        <Time of={each.endedAt} />
                         <div class="muted">{each.reasons.join(" · ")}</div>
                       </li>
                     ))}

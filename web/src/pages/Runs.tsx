@@ -19,6 +19,7 @@ export function Runs() {
   const said = (name: string) => query.value.get(name) ?? "";
   const asked = useAsk<Run[]>("/hw/v1/runs", {
     job: said("job"),
+    dataset: said("dataset"),
     state: said("state"),
     since: said("from"),
     until: said("to"),
@@ -38,12 +39,12 @@ export function Runs() {
             ))}
           </select>
         </label>
-        {["job", "from", "to"].map((name) => (
+        {["job", "dataset", "from", "to"].map((name) => (
           <label key={name}>
             {name}{" "}
             <input
               type="search"
-              placeholder={name === "job" ? "" : "-24h or 2026-01-31"}
+              placeholder={/from|to/.test(name) ? "-24h, 2026-01-31" : ""}
               value={said(name)}
               onChange={(event) => say({ [name]: event.currentTarget.value })}
             />
@@ -57,7 +58,16 @@ export function Runs() {
   );
 }
 
-export function RunRows({ runs, withJob = false }: { runs: Run[]; withJob?: boolean }) {
+export function RunRows({
+  runs,
+  withJob = false,
+  role,
+}: {
+  runs: Run[];
+  withJob?: boolean;
+  /** What a job's runs did here. */
+  role?: (job: string | null) => string;
+}) {
   return (
     <Rows
       items={runs}
@@ -68,6 +78,7 @@ export function RunRows({ runs, withJob = false }: { runs: Run[]; withJob?: bool
           <span class="cell">
             <StateBadge state={run.state} />
           </span>
+          {role && <span class="cell role muted">{role(run.job)}</span>}
           {withJob && <span class="grow">{run.job ? <NodeLink id={run.job} most={70} /> : "?"}</span>}
           <span class="cell">
             <RunLink id={run.id} />

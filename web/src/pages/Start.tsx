@@ -15,6 +15,8 @@ interface Engine {
   label: string;
   /** What must be installed where the job runs. */
   package: string;
+  /** The first version that works. */
+  least?: string;
   lines: (url: string) => string;
 }
 
@@ -23,13 +25,22 @@ const ENGINES: Engine[] = [
     id: "spark",
     label: "Spark",
     package: "pyspark",
+    least: "3.5",
     lines: (url) =>
       `pip install 'headwater[spark]'\nexport HEADWATER_TRANSPORT=${url}\nheadwater run -- spark-submit your_job.py\n\n# or, in a session of your own:\nimport headwater.spark\nheadwater.spark.install(spark)`,
+  },
+  {
+    id: "connect",
+    label: "Kafka Connect",
+    package: "fastavro",
+    lines: (url) =>
+      `pip install 'headwater[connect]'\ncat > connect.toml <<'END'\n[[clusters]]\nname = "mine"\nurl = "http://localhost:8083"\nbootstrap = "localhost:9092"\nEND\nheadwater connect once --dry-run      # shows every edge, sends nothing\nheadwater connect watch --transport ${url}`,
   },
   {
     id: "dlt",
     label: "dlt",
     package: "dlt",
+    least: "1.20",
     lines: (url) =>
       `pip install 'headwater[dlt]'\nexport HEADWATER_TRANSPORT=${url}\npython your_pipeline.py`,
   },
@@ -48,6 +59,9 @@ const ENGINES: Engine[] = [
       `# any OpenLineage client\nexport OPENLINEAGE_URL=${url}\n\n# or one event by hand\ncurl -H 'Content-Type: application/json' ${url}/api/v1/lineage -d '{"eventTime": "${new Date().toISOString()}",\n  "eventType": "COMPLETE", "run": {"runId": "${crypto.randomUUID?.() ?? "01890000-0000-7000-8000-000000000000"}"},\n  "job": {"namespace": "mine", "name": "first"}, "outputs": [{"namespace": "mine", "name": "table"}]}'`,
   },
 ];
+
+const older = (version: string, least: string | undefined): boolean =>
+  least !== undefined && version.localeCompare(least, "en", { numeric: true }) < 0;
 
 export function Start() {
   useTitle("Use your own data");
@@ -82,7 +96,7 @@ export function Start() {
         <span class="muted">
           {installed.data &&
             (version
-              ? `Beside this server, ${engine.package} ${version} is installed.`
+              ? `Beside this server, ${engine.package} ${version} is installed${older(version, engine.least) ? `; ${engine.least} is the first that works` : ""}.`
               : `${engine.package} is not installed beside this server; where your job runs, it must be.`)}
         </span>
       </p>

@@ -61,7 +61,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
             </a>
           ))}
         </nav>
-        <Search />
+        <Search hidden={route.value.page === "home"} />
         <span
           class={`live ${live.value}`}
           role="status"

@@ -36,7 +36,14 @@ export function Rows<T>({ items, height, label, row, more }: Props<T>) {
     if (atEnd) more?.();
   }, [atEnd, items.length]);
   return (
-    <div class="rows" ref={box} role="list" aria-label={label} tabIndex={0}>
+    <div
+      class="rows"
+      ref={box}
+      role="list"
+      aria-label={label}
+      tabIndex={0}
+      style={{ "--all": `${items.length * height + 2}px` }}
+    >
       <div style={{ height: `${items.length * height}px`, position: "relative" }} role="presentation">
         {items.slice(first, last).map((item, at) => (
           <div

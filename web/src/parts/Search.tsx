@@ -1,10 +1,10 @@
 // parts/Search: words as they are typed -> datasets, jobs and columns to go to, by mouse or keys.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { go, href } from "../address.ts";
+import { go, href, query, say } from "../address.ts";
 import { ask, Problem } from "../api/client.ts";
 import type { Hit } from "../api/model.ts";
 import { clip } from "../format.ts";
-import { columnWay, lineageOf } from "../nodes.ts";
+import { columnWay, lineageOf, pageOf } from "../nodes.ts";
 import { writeRoute } from "../route.ts";
 import { Kind } from "./Words.tsx";
 
@@ -26,18 +26,31 @@ export function choices(hits: Hit[]): Choice[] {
   });
 }
 
+/** What people paste from a log. */
+const RUN = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+function runOf(id: string): Choice {
+  const nothing = { namespace: "", lastSeen: null, matches: [], description: null, owners: [], tags: [] };
+  return { hit: { ...nothing, id: `run:${id}`, type: "RUN", name: id, match: "exact" } };
+}
+
 function addressOf({ hit, column }: Choice): string {
+  if (hit.type === "RUN") return href(writeRoute(pageOf(hit.id)));
   return href(writeRoute(lineageOf(hit.id)), column ? columnWay(column) : {});
 }
 
 export function Search({
   big = false,
+  hidden = false,
   label = "Search datasets, jobs, columns, SQL",
 }: {
   big?: boolean;
+  /** Keeps its place, but is not there: the page has a larger one. */
+  hidden?: boolean;
   label?: string;
 }) {
-  const [words, setWords] = useState("");
+  // what is searched for on the home page stands in its address
+  const [words, setWords] = useState(() => (big ? (query.peek().get("q") ?? "") : ""));
   const [found, setFound] = useState<Choice[]>([]);
   const [at, setAt] = useState(0);
   const [open, setOpen] = useState(false);
@@ -75,9 +88,10 @@ export function Search({
       const type = kind === "d" ? "dataset" : kind === "j" ? "job" : undefined;
       ask<Hit[]>("/hw/v1/search", { q: rest, type, limit: 20 }, stop.signal).then(
         (hits) => {
-          setFound(choices(hits));
+          const runs = RUN.test(rest!.trim()) ? [runOf(rest!.trim().toLowerCase())] : [];
+          setFound([...runs, ...choices(hits)]);
           setAt(0);
-          setNote(hits.length ? "" : "Nothing is called so. Try the beginning of a word.");
+          setNote(hits.length || runs.length ? "" : "Nothing is called so. Try the beginning of a word.");
         },
         (fault: unknown) => fault instanceof Problem && setNote(fault.message),
       );
@@ -107,7 +121,7 @@ export function Search({
   };
   const shown = open && words.trim() !== "";
   return (
-    <div class={`search ${big ? "big" : ""}`}>
+    <div class={`search ${big ? "big" : ""} ${hidden ? "gone" : ""}`}>
       <input
         ref={input}
         id={big ? "home-search" : "top-search"}
@@ -125,6 +139,7 @@ export function Search({
         onInput={(event) => {
           setWords(event.currentTarget.value);
           setOpen(true);
+          if (big) say({ q: event.currentTarget.value });
         }}
         onFocus={() => setOpen(true)}
         onBlur={() => setTimeout(() => setOpen(false), 150)}
@@ -143,7 +158,7 @@ export function Search({
               onClick={() => take(choice)}
               onKeyDown={keys}
             >
-              <Kind kind={choice.hit.type === "JOB" ? "job" : "dataset"} />{" "}
+              <Kind kind={choice.hit.type.toLowerCase() as "dataset" | "job" | "run"} />{" "}
               <strong>
                 <bdi>
                   {clip(choice.column ? `${choice.hit.name} · ${choice.column}` : choice.hit.name, 70)}
@@ -152,6 +167,8 @@ export function Search({
               <small class="muted">
                 {choice.column ? (
                   "column, traced to its sources"
+                ) : choice.hit.type === "RUN" ? (
+                  "the run with this id"
                 ) : (
                   <bdi>{clip(choice.hit.namespace, 40)}</bdi>
                 )}

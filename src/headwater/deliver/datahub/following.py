@@ -75,6 +75,8 @@ class Follower:
         )
         self.counts = Counts()
         self._rest_until = 0
+        self._fault: str | None = None
+        """What the store was told last of why nothing can be delivered; None: nothing yet."""
 
     def round(self, store: Store, clock: Callable[[], int], renew: Callable[[], bool]) -> int:
         """Read what is new, and tell what is due; how many proposals that were.
@@ -92,9 +94,21 @@ class Follower:
             self._again(store, clock())
             while renew() and self._tell(store, clock(), renew):
                 pass
+            self._note(store, "", clock())
+        except TransportError as fault:
+            self._note(store, str(fault), clock())
+            raise
         finally:
             self.close()  # nobody tells a job that it is over
         return self.counts.delivered - before
+
+    def _note(self, store: Store, why: str, now: int) -> None:
+        """Keep why nothing can be delivered, for those who look; written only when it changed."""
+        if why == self._fault:
+            return
+        with store.writing() as connection:
+            _delivery.note_fault(connection, NAME, why, now)
+        self._fault = why
 
     def close(self) -> None:
         """Let go of connections; the next round makes others."""
@@ -148,12 +162,14 @@ class Follower:
                 self._rest_until = now + int(max(fault.retry_after or 0.0, 5.0) * SECOND)
                 raise
             state.emitted = now
+            taken = len(payloads) - len(refused) + len(unmade)
             with store.writing() as connection:
                 # what came for it meanwhile was read by nobody else: this worker holds the lease
                 _delivery.keep(connection, NAME, [state.kept(each.key, self._policy, clean=True)], now)
                 for why, body in refused:
                     _delivery.refuse(connection, NAME, _digest(body), "proposal", body, why, now)
-            self.counts.delivered += len(payloads) - len(refused) + len(unmade)
+                _delivery.count_sent(connection, NAME, taken, now)
+            self.counts.delivered += taken
             self.counts.refused += len(refused)
             if not renew():
                 return 0
@@ -168,6 +184,7 @@ class Follower:
             with store.writing() as connection:
                 state, fault = ("dead", refused[0][0]) if refused else ("done", "")
                 _outbox.settle(connection, number, state=state, due_at=now, tries=1, fault=fault)
+                _delivery.count_sent(connection, NAME, 0 if refused else 1, now)
 
     def _send(self, payloads: list[bytes]) -> list[tuple[str, bytes]]:
         """Send proposals; those that are refused, with why."""
