@@ -24,6 +24,9 @@ JOBS = {
 }
 """What reads and writes; DAG, tasks and applications do so only by these."""
 
+ABOVE = ("nightly", "nightly.gold", "nightly.mart", "gold", "fresh")
+"""All other jobs: a DAG, its tasks, and applications of Spark."""
+
 EDGES = {
     ("table", "cdc"),
     ("cdc", "topic"),

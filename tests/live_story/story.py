@@ -151,11 +151,12 @@ class Story:
             MARK: str(self.root),
         }
 
-    def run(self, *command: str, ok: tuple[int, ...] = (0,)) -> str:
+    def run(self, *command: str, ok: tuple[int, ...] = (0,), settings: str = "headwater.toml") -> str:
         """A program -> what it wrote to standard output. `headwater` is the one of this tree."""
         words = [sys.executable, "-m", *command] if command[0] == "headwater" else list(command)
+        environment = {**self.environment(), "HEADWATER_CONFIG": str(self.root / settings)}
         done = subprocess.run(
-            words, env=self.environment(), cwd=self.root, capture_output=True, text=True, timeout=600
+            words, env=environment, cwd=self.root, capture_output=True, text=True, timeout=600
         )
         assert done.returncode in ok, (
             f"{command}: {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
