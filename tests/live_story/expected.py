@@ -45,6 +45,17 @@ EDGES = {
 COLUMNS = ("id", "customer", "city", "total", "note")
 """Of the table in Postgres; nobody downstream of the lake takes the note."""
 
+FIELDS = {
+    "table": [],
+    "topic": ["id", "customer", "city", "total", "note"],
+    "sink": ["id", "customer", "city", "amount", "note"],
+    "fresh": ["id", "city", "cents"],
+    "gold": ["id", "customerName", "city", "amount", "cents", "label"],
+    "mart": ["id", "customer_name", "city", "amount", "cents", "label"],
+}
+"""What each really has, the sink's after its transform. Of the table in Postgres nobody tells a schema: Debezium does not show it, and the
+topic need not have all of it; which of its columns are read is told."""
+
 IDENTITY = {
     ("id", "id"),
     ("customer", "customer_name"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -103,6 +104,15 @@ class Story:
         program = [str(BIN / "spark-submit"), "--properties-file", str(self.root / "spark-defaults.conf")]
         arguments = [self.workers.bootstrap, f"{self.registry}/apis/ccompat/v7", self.places["LAKE"]]
         self.run("headwater", "run", "--", *program, str(HERE / "programs" / "fresh.py"), *arguments)
+
+    @contextmanager
+    def hung_server(self) -> Iterator[None]:
+        """A server that answers nobody for a while."""
+        os.kill(self.server.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.server.process.pid, signal.SIGCONT)
 
     def nightly(self, date: str, *left_out: str) -> str:
         """The DAG for a date -> its log."""

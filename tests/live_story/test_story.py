@@ -74,8 +74,10 @@ def story(tmp_path_factory: pytest.TempPathFactory, jars: Callable[[str], list[P
         until("the topic's schema in the registry", lambda: httpx.get(subject, timeout=10).is_success)
         made.put("lake")
         until("the sink's commit", lambda: list(made.root.glob("warehouse/sales/orders/data/*.parquet")))
-        say("the stream runs")
-        made.stream()
+        say("the stream runs, while the server hangs")
+        with made.hung_server():
+            made.stream()
+            assert not made.delivered(), "a server that hangs was told of the stream"
         say("Airflow's database is made")
         made.airflow.migrate()
         _night(made, "2026-01-03")
@@ -123,6 +125,7 @@ class Graph:
     jobs: list[str]
     edges: set[tuple[str, str]]
     columns: list[dict[str, Any]]
+    fields: dict[str, list[str]]
     places: dict[str, str]
 
 
@@ -160,6 +163,10 @@ def graph(story: Story) -> Graph:
         [each.removeprefix("job:shop:") for each in jobs],
         {(places.get(a, a), places.get(b, b)) for a, b in edges},
         list(columns.values()),
+        {
+            places.get(each, each): [field["name"] for field in story.ask("/hw/v1/show", node=each)["fields"]]
+            for each in ids
+        },
         places,
     )
 
@@ -180,6 +187,11 @@ def test_every_dataset_is_one_node_and_every_edge_is_found(graph: Graph) -> None
 
 
 # --- columns
+
+
+def test_every_dataset_has_the_columns_that_it_really_has(graph: Graph) -> None:
+    """A reader that knows less, or calls them otherwise, takes none away."""
+    assert graph.fields == expected.FIELDS
 
 
 Column = tuple[str, str]
