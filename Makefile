@@ -15,7 +15,7 @@ READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
 BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/connect.py bench/datahub.py bench/web.py)))
-LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt live-datahub live-web
+LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt live-datahub live-web live-story
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
@@ -191,6 +191,10 @@ live-datahub: $(READY) .venvs/datahub/.ready ## DataHub delivery at scale 1: eve
 	   $(UV) pip install --quiet $(DATAHUB) ) >$(@D)/.log 2>&1 \
 	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
 	        mv $@.why $@; touch -d @0 $@; }
+
+live-story: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready ## the whole of docs/story.md: Postgres, Debezium, Kafka, Iceberg, Spark, Delta, dlt, DuckDB, Airflow and DataHub in one graph known beforehand
+	@$(BIN)/python scripts/live_jars.py broker connect debezium-postgres iceberg-sink avro-converter schema-registry spark-4.1
+	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest -s tests/live_story
 
 bench: $(READY) ## figures against their floors; SIZE=full for full sizes, BENCHES=graph for one
 	@for name in $(BENCHES); do \

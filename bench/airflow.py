@@ -24,9 +24,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [
     each for each in sys.path if Path(each or ".").resolve() != ROOT / "bench"
 ]  # this file is no Airflow
-sys.path += [str(ROOT / "tests" / "live_airflow"), str(ROOT / "tests" / "transport")]
+sys.path += [str(ROOT / "tests" / each) for each in ("", "live_airflow", "transport")]
 
-from airflow_stack import STATES, VERSIONS, Airflow, python_of, states  # noqa: E402
+from airflow_stack import STATES, states  # noqa: E402
+
+from airflow_home import VERSIONS, Airflow, python_of  # noqa: E402
 
 
 def measure(version: str, tasks: int, folder: Path) -> list[dict[str, float | str]]:

@@ -1,28 +1,18 @@
-"""An Airflow in an environment of its own -> its events; and lineage servers in every state that one can meet."""
+"""Nothing -> lineage servers in every state that an Airflow can meet."""
 
 from __future__ import annotations
 
-import json
-import os
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from lineage_server import Answer, Request, Server, running
 
-ROOT = Path(__file__).parents[2]
-VERSIONS = ("3", "2.11")
 STATES = ("up", "down", "refusing", "hanging", "500", "429", "207")
 DAGS = Path(__file__).parent / "dags"
-
-
-def python_of(version: str) -> Path:
-    return ROOT / ".venvs" / f"airflow-{version}" / "bin" / "python"
 
 
 @dataclass
@@ -84,58 +74,3 @@ def refuse_some(request: Request) -> Answer:
         return Answer(422, {"message": "no FAIL here"}) if bad else Answer(201)
     failed = [{"index": at, "reason": "no FAIL here", "retriable": False} for at in bad]
     return Answer(207 if bad else 200, {"failed_events": failed})
-
-
-@dataclass
-class Airflow:
-    """One Airflow with a home of its own; its database is made once."""
-
-    version: str
-    home: Path
-    dags: Path = DAGS
-
-    def environment(self, **more: str) -> dict[str, str]:
-        no = ("AIRFLOW", "OPENLINEAGE", "HEADWATER", "PYTHONDONTWRITEBYTECODE")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(no)}
-        path = os.pathsep.join([str(ROOT / "src"), *([kept["PYTHONPATH"]] if kept.get("PYTHONPATH") else [])])
-        return {
-            **kept,
-            "PYTHONPATH": path,
-            "PYTHONPYCACHEPREFIX": str(
-                python_of(self.version).parents[1] / "pyc"
-            ),  # compiled once, as what is installed
-            "HOME": str(self.home),
-            "AIRFLOW_HOME": str(self.home),
-            "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
-            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
-            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.home}/airflow.db",
-            "AIRFLOW__OPENLINEAGE__NAMESPACE": "live",
-            "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
-            **more,
-        }
-
-    def command(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(python_of(self.version)), "-m", "airflow", *words],
-            env=self.environment(**more),
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            timeout=900,
-            check=False,
-        )
-
-    def migrate(self) -> None:
-        done = self.command("db", "migrate")
-        assert done.returncode == 0, done.stderr[-3000:]
-
-    def test(self, dag: str, date: str, **more: str) -> str:
-        """`airflow dags test` -> all that it wrote. A DAG with a failing task may end with any code."""
-        done = self.command("dags", "test", dag, date, **more)
-        assert "Traceback" not in done.stderr[:200], done.stderr
-        return done.stdout + done.stderr
-
-
-def lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []

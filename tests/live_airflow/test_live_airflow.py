@@ -16,8 +16,9 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "transport"))
 import airflow_stack
-from airflow_stack import STATES, VERSIONS, Airflow, States, lines, python_of
+from airflow_stack import DAGS, STATES, States
 
+from airflow_home import VERSIONS, Airflow, lines, python_of
 from headwater.transport.spool import dead
 from headwater.transport.spool.drainer import Drainer
 from headwater.transport.spool.place import places
@@ -32,7 +33,7 @@ def airflow(
 ) -> Airflow:
     if not python_of(request.param).exists():
         need(f"Airflow {request.param}", f"make .venvs/airflow-{request.param}/.ready")
-    made = Airflow(request.param, tmp_path_factory.mktemp(f"airflow-{request.param}"))
+    made = Airflow(request.param, tmp_path_factory.mktemp(f"airflow-{request.param}"), DAGS)
     made.migrate()
     return made
 

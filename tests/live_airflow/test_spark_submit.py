@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "transport"))
-from airflow_stack import ROOT, VERSIONS, Airflow, python_of
 from lineage_server import Server, running
+
+from airflow_home import ROOT, VERSIONS, Airflow, python_of
 
 pytestmark = pytest.mark.live
 HERE = Path(__file__).parent

@@ -10,6 +10,7 @@ import live_jars
 import pytest
 
 import services
+from connect_workers import Workers, connect
 from openlineage_schemas import SHARED
 
 RECORDED = SHARED / "spikes" / "kafka" / "recorded"
@@ -38,18 +39,16 @@ def jars(need: Callable[[str, str], None]) -> Callable[[str], list[Path]]:
 
 
 @pytest.fixture(scope="session")
-def workers(
-    tmp_path_factory: pytest.TempPathFactory, jars: Callable[[str], list[Path]]
-) -> Iterator[live.Workers]:
+def workers(tmp_path_factory: pytest.TempPathFactory, jars: Callable[[str], list[Path]]) -> Iterator[Workers]:
     """A broker and two workers with every connector that can be had; one of them for all tests."""
     profiles = {each: jars(each) for each in PLUGINS}
     folder = tmp_path_factory.mktemp("connect").resolve()
-    with live.connect(folder, jars("broker"), jars("connect"), profiles, 2) as made:
+    with connect(folder, jars("broker"), jars("connect"), profiles, 2) as made:
         yield made
 
 
 @pytest.fixture
-def eye(workers: live.Workers) -> Iterator[live.Eye]:
+def eye(workers: Workers) -> Iterator[live.Eye]:
     """An eye on the workers; whatever connectors a test leaves are deleted after it."""
     with live.eye(workers) as made:
         yield made

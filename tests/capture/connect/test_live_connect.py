@@ -13,10 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from live import GRACE, TRANSFORMS, Eye, Line, Workers
+from live import GRACE, TRANSFORMS, Eye, Line
 from live import eye as open_eye
 
 import services
+from connect_workers import Workers
 from headwater.connect._topics import TopicSource
 
 pytestmark = pytest.mark.live

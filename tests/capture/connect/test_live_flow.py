@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import GRACE, TRANSFORMS, Eye, Line, Workers
+from live import GRACE, TRANSFORMS, Eye, Line
 from live import eye as open_eye
 
 import services
+from connect_workers import Workers
 from headwater.ingest import ingest
 from headwater.naming import from_topic
 from headwater.query.lineage import lineage as graph_of

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from live import connect, eye
+from live import eye
+
+from connect_workers import connect
 
 pytestmark = pytest.mark.live
 

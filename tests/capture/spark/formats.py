@@ -488,6 +488,29 @@ def stream_through(spark: Any, d: str, at: At) -> Steps:
     yield {}
 
 
+@on(
+    "kafka",
+    inputs="kafka://{kafka}|json",
+    outputs={
+        "out/decoded": {
+            "id": "kafka://{kafka}|json:id kafka://{kafka}|json:value",
+            "loud": "kafka://{kafka}|json:state kafka://{kafka}|json:value",
+        }
+    },
+    rows={"out/decoded": 5},
+)
+def decoded(spark: Any, d: str, at: At) -> Steps:
+    frame = spark.read.parquet(f"{d}/orders").selectExpr("to_json(struct(id, state)) AS value")
+    frame.write.format("kafka").option("kafka.bootstrap.servers", at["kafka"]).option("topic", "json").save()
+    yield None
+    rows = _reader(spark, at, subscribe="json").selectExpr(
+        "from_json(CAST(value AS STRING), 'id BIGINT, state STRING') AS row"
+    )
+    rows.selectExpr("row.id", "upper(row.state) AS loud").write.parquet(f"{d}/out/decoded")
+    yield None
+    yield {}
+
+
 @on("kafka", inputs="kafka://{kafka}|one", outputs={"out/from_kafka": {"k": "kafka://{kafka}|one:key"}})
 def stream_in(spark: Any, d: str, at: At) -> Steps:
     yield None

@@ -344,6 +344,27 @@ def test_what_a_write_cannot_tell_is_said_of_batches_and_streams(streaming: bool
     assert "topics" in reason
 
 
+def test_a_record_that_is_decoded_is_told_by_the_columns_of_its_topic() -> None:
+    """As `from_avro(value) AS row`, then `row.*`: the struct is made in one node, and taken apart in another."""
+    options = {"kafka.bootstrap.servers": "b:9092", "subscribe": "orders"}
+    seen = [[1, "key", "binary"], [2, "value", "binary"], [3, "offset", "bigint"]]
+    plan = [
+        {"n": "DataSourceV2Relation", "table": {"t": "v2", "class": "KafkaTable", "options": options}, "o": seen},
+        {"n": "Project", "projectList": [["=", 4, "row", ["AvroDataToCatalyst", ["@", 2, "value"]]]], "child": {"#": 0}},
+        {"n": "Filter", "condition": ["IsNotNull", ["@", 4, "row"]], "child": {"#": 1}},
+        {"n": "Project", "projectList": [["=", 5, "total", [".", "total", ["@", 4, "row"]]], ["=", 6, "all", ["@", 4, "row"]]], "child": {"#": 2}},
+        write("/b", 3, (5, "total"), (6, "all")),
+    ]  # fmt: skip
+    end = ran(plan)
+    assert direct(end, "total") == {"orders:total", "orders:value"}
+    assert direct(end, "all") == {"orders:value"}
+    (topic,) = end["inputs"]
+    assert (topic["namespace"], topic["name"]) == ("kafka://b:9092", "orders")
+    assert (
+        "schema" not in topic["facets"]
+    )  # Spark's view of any topic would hide what the registry says of this one
+
+
 def test_catalogs_are_those_of_the_session_that_asks() -> None:
     s = state()
     node = {"n": "DataSourceV2Relation", "table": {"t": "v2", "class": "SparkTable", "name": "t", "properties": {}},

@@ -93,6 +93,43 @@ def test_a_count_of_distinct_values_does_not_show_one(function: str) -> None:
     assert ("masked" in told([function, A])["a"]) is (function == "Crc32")
 
 
+TOPIC = Identity("kafka://b:9092", "shop.public.orders")
+VALUE, KEY, OFFSET = ["@", 1, "value"], ["@", 2, "key"], ["@", 3, "offset"]
+
+
+def told_of_a_record(dataset: Identity, expression: list[Any]) -> dict[str, set[str]]:
+    """column -> its kinds, of a record as Spark's source of Kafka gives it"""
+    sources = Sources()
+    names = ((1, "value"), (2, "key"), (3, "offset"))
+    env = {n: {sources.of(dataset, name): deps.IDENTITY | deps.OPEN} for n, name in names}
+    found: Deps = Reader(sources, {}, lambda at: env[at]).read(expression, env)
+    return {
+        each["field"]: {how["subtype"] for how in each["transformations"]} for each in input_fields(found)
+    }
+
+
+@pytest.mark.parametrize("decoder", ["JsonToStructs", "AvroDataToCatalyst", "ProtobufDataToCatalyst"])
+def test_a_field_of_a_decoded_record_is_the_topics_own_column(decoder: str) -> None:
+    """What Connect calls `total` is `from_avro(value).total` to Spark: one column, or no path goes through a topic."""
+    value = [decoder, ["Substring", VALUE, LITERAL, LITERAL]]
+    bytes_of = {"value": {"TRANSFORMATION"}}
+    assert told_of_a_record(TOPIC, [".", "total", value]) == {**bytes_of, "total": {"IDENTITY"}}
+    after = [".", "total", [".", "after", ["=", 9, "row", value]]]
+    assert told_of_a_record(TOPIC, after) == {**bytes_of, "after.total": {"IDENTITY"}}
+    twice = ["Multiply", [".", "total", value], LITERAL]
+    assert told_of_a_record(TOPIC, twice) == {**bytes_of, "total": {"TRANSFORMATION"}}
+    of_key = [".", "id", [decoder, KEY]]
+    assert told_of_a_record(TOPIC, of_key) == {"key": {"TRANSFORMATION"}, "__key.id": {"IDENTITY"}}
+    assert told_of_a_record(TOPIC, value) == bytes_of  # as a whole it has no column but its bytes
+
+
+def test_only_records_of_a_topic_have_such_columns() -> None:
+    decoded = [".", "total", ["JsonToStructs", VALUE]]
+    assert told_of_a_record(T, decoded) == {"value": {"TRANSFORMATION"}}
+    assert told_of_a_record(TOPIC, [".", "x", ["JsonToStructs", OFFSET]]) == {"offset": {"TRANSFORMATION"}}
+    assert told_of_a_record(TOPIC, [".", "x", ["Named", VALUE]]) == {"value": {"TRANSFORMATION"}}
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [

@@ -7,13 +7,13 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from gms import Answer, running
 from making import columns, convert, dataset, event, raw, schema
 
 import services
+from datahub_sdk import records
 from headwater.deliver.datahub.wire import SCHEMA, for_kafka
 from headwater.errors import ConfigError, TransportError
 from headwater.transport import open_transport
@@ -43,14 +43,6 @@ def registry(tmp_path_factory: pytest.TempPathFactory, need: Callable[[str, str]
         yield f"{url}/apis/ccompat/v7"
 
 
-def records(sdk: Path, broker: Broker, topic: str, registry: str, count: int) -> list[Any]:
-    program = Path(__file__).with_name("read_topic.py")
-    command = [str(sdk), str(program), broker.servers, topic, registry, str(count)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
 @pytest.mark.live
 def test_proposals_are_read_as_they_were_made(broker: Broker, registry: str, sdk: Path) -> None:
     topic = broker.topic(partitions=3)
@@ -58,7 +50,7 @@ def test_proposals_are_read_as_they_were_made(broker: Broker, registry: str, sdk
     sink = KafkaSink(broker.servers, topic, registry=registry)
     sink.emit(made, "g")
     sink.close()
-    found = records(sdk, broker, topic, registry, len(made))
+    found = records(broker.servers, topic, registry, len(made))
     by_aspect = {(each["value"]["entityUrn"], each["value"]["aspectName"]): each for each in found}
     assert len(by_aspect) == len(made)
     for each in made:
@@ -87,7 +79,7 @@ def test_a_host_delivers_through_the_spool(broker: Broker, registry: str, sdk: P
     spool.close()
     assert (state.doing, state.dead) == ("ended", 0)
     assert list(dead.letters(spool.place)) == []
-    names = {each["value"]["aspectName"] for each in records(sdk, broker, topic, registry, 5)}
+    names = {each["value"]["aspectName"] for each in records(broker.servers, topic, registry, 5)}
     assert "dataFlowInfo" in names
 
 

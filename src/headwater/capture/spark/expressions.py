@@ -35,6 +35,12 @@ MASKS = frozenset(
     | {"CollationAwareXxHash64", "Mask", "MaskExpressionsUtils", "AesEncrypt"}
 )
 NOTHING = frozenset({"L", "NamedLambdaVariable", "UnresolvedNamedLambdaVariable"})
+DECODERS = frozenset(
+    {"JsonToStructs", "AvroDataToCatalyst", "FromAvro", "ProtobufDataToCatalyst", "FromProtobuf"}
+)
+"""Functions that make a struct of a record's bytes; the later names stand in for them until a plan is optimized."""
+IN_RECORD = {"value": "", "key": "__key."}
+"""The two columns that Spark sees of a record in Kafka -> where its fields stand among a topic's columns."""
 PASSING = frozenset(
     {"KnownNotNull", "KnownNullable", "KnownFloatingPointNormalized", "UpCast", "TempResolvedColumn"}
 )
@@ -48,7 +54,7 @@ class Reader:
     ) -> None:
         self._sources, self._seen, self._subquery, self._leaves = sources, seen, subquery, leaves
         self.structs: dict[int, tuple[Expression, Env]] = {}
-        """Attributes that are structs put together in this plan, and how."""
+        """Attributes that are structs put together, or decoded, in this plan, and how."""
 
     def read(self, e: Expression, env: Env) -> Deps:
         """What an expression comes from."""
@@ -95,7 +101,21 @@ class Reader:
             return self.read(new if new is not None else [".", name, e[1]], env)
         if e[0] == "{}" and name in e[1]:
             return self.read(e[2 + e[1].index(name)], env)
+        if e[0] in DECODERS:
+            return self._decoded(name, self.read(e, env))
         return None
+
+    def _decoded(self, name: str, whole: Deps) -> Deps:
+        """A field of a decoded record: besides the bytes, the topic's column that everybody else calls by that name.
+
+        Connect and the registry know a topic by the fields of its records, Spark by `key` and `value`. Here both meet.
+        """
+        fields = {
+            self._sources.of(source.dataset, f"{IN_RECORD[source.column]}{name}"): mask & ~DIRECT | IDENTITY
+            for source, mask in whole.items()
+            if mask & DIRECT and source.column in IN_RECORD and source.dataset.namespace.startswith("kafka:")
+        }
+        return union([whole, fields])
 
     def field(self, name: str, deps: Deps) -> Deps:
         """A field of what passes unchanged is a column of its own; of anything else, a part of it."""

@@ -26,7 +26,8 @@ def leaf_rel(ground: Ground, n: Node) -> Rel:
     }
     ground.note(found)
     schema = [(each[1], each[2]) for each in shown]
-    return Rel(outs, env, NONE, {each.identity: schema for each in found})
+    # what Spark sees of a record is the same for every topic; who has the registry knows its columns
+    return Rel(outs, env, NONE, {each.identity: [] if each.kind == "TOPIC" else schema for each in found})
 
 
 def _rdd(ground: Ground, n: Node, outs: Attributes) -> Rel:
