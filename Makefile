@@ -1,4 +1,4 @@
-# Everything sets itself up: `make demo` and `make test` need Python >= 3.10 and nothing else.
+# Everything sets itself up: `make demo` and `make test` need Python >= 3.10 (and Java, for what Spark does).
 #   make demo             make test              make help
 
 PYTHON ?= python3
@@ -195,7 +195,7 @@ bench: $(READY) ## figures against their floors; SIZE=full for full sizes, BENCH
 	@for name in $(BENCHES); do \
 		echo "== $$name"; $(BIN)/python bench/$$name.py $(if $(filter full,$(SIZE)),--full); done
 
-demo: $(READY) web-if-node ## a recorded day of a small shop, then a server to look at it; ONCE=1: assert and exit
+demo: $(READY) web-if-node ## dlt and Spark on a small shop, where its wrong number comes from, then a server to look at it; ONCE=1: assert and exit
 	@$(BIN)/headwater demo $(if $(ONCE),--once)
 
 docs: $(READY) ## write docs/cli.md and the reference in docs/settings.md from the code
