@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from headwater.demo.means import java_version, read_version
+from headwater.demo.means import java_version, look
 from headwater.demo.programs import check_revenue
 from headwater.demo.tale import Setting, tell
 from headwater.errors import HeadwaterError
@@ -313,19 +313,10 @@ def check_what_dlt_shows(done: subprocess.CompletedProcess[str]) -> None:
     assert "Without it, only what dlt does is shown" in done.stderr
 
 
-@pytest.mark.parametrize("java", ["none", "broken", "old"])
-def test_without_java_dlt_is_shown_and_how_to_get_the_rest(
-    has_dlt: None, demo: Demo, tmp_path: Path, java: str
-) -> None:
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    said = {"broken": "exit 1", "old": "echo 'java version \"1.8.0_392\"' >&2"}.get(java)
-    if said:
-        (tools / "java").write_text(f"#!/bin/sh\n{said}\n")
-        (tools / "java").chmod(0o755)
-    done = demo.run("--once", PATH=str(tools), JAVA_HOME="")
+def test_without_java_dlt_is_shown_and_how_to_get_the_rest(has_dlt: None, demo: Demo, tmp_path: Path) -> None:
+    done = demo.run("--once", PATH=str(tmp_path), JAVA_HOME="")
     check_what_dlt_shows(done)
-    assert ("this is 8" if java == "old" else "Spark needs Java, and there is none") in done.stderr
+    assert "Spark needs Java, and there is none" in done.stderr
     assert "apt install openjdk-17-jre-headless" in done.stderr
     demo.check_nothing_is_left()
 
@@ -412,14 +403,24 @@ def test_the_check_finds_what_is_wrong() -> None:
     assert found([]) == {"not_empty"}
 
 
+@pytest.mark.parametrize("home", [True, False])
 @pytest.mark.parametrize(
-    ("text", "version"),
+    ("said", "lacks"),
     [
-        ('openjdk version "17.0.15" 2025-04-15', 17),
-        ('java version "1.8.0_392"', 8),
-        ('openjdk version "21" 2023-09-19', 21),
-        ("The operation couldn't be completed. Unable to locate a Java Runtime.", None),
+        ("echo 'openjdk version \"17.0.15\" 2025-04-15' >&2", None),
+        ("echo 'openjdk version \"21\" 2023-09-19' >&2", None),
+        ("echo 'java version \"1.8.0_392\"' >&2", "this is 8"),
+        ("echo 'Unable to locate a Java Runtime.' >&2; exit 1", "there is none"),
+        (None, "there is none"),
     ],
 )
-def test_versions_of_java(text: str, version: int | None) -> None:
-    assert read_version(text) == version
+def test_the_java_that_spark_would_start_is_asked(
+    tmp_path: Path, said: str | None, lacks: str | None, home: bool
+) -> None:
+    pytest.importorskip("pyspark")
+    (tmp_path / "bin").mkdir()
+    if said:
+        (tmp_path / "bin" / "java").write_text(f"#!/bin/sh\n{said}\n")
+        (tmp_path / "bin" / "java").chmod(0o755)
+    missing = look({"JAVA_HOME": str(tmp_path)} if home else {"PATH": str(tmp_path / "bin")}).spark
+    assert missing is None if lacks is None else missing and lacks in missing

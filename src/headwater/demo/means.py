@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 
 INSTALL = "pip install 'headwater[demo]'"
 JAVA = "Debian: apt install openjdk-17-jre-headless; macOS: brew install openjdk@17"
@@ -31,7 +32,7 @@ def look(environ: Mapping[str, str] = os.environ) -> Means:
 
 
 def _dlt() -> str | None:
-    missing = [name for name in ("dlt", "sqlalchemy", "pyarrow") if not _installed(name)]
+    missing = [name for name in ("dlt", "sqlalchemy", "pyarrow") if folder_of(name) is None]
     if missing:
         return f"{', '.join(missing)} is not installed: {INSTALL}"
     found = _version("dlt")
@@ -41,7 +42,7 @@ def _dlt() -> str | None:
 
 
 def _spark(environ: Mapping[str, str]) -> str | None:
-    if not _installed("pyspark"):
+    if folder_of("pyspark") is None:
         return f"pyspark is not installed: {INSTALL}"
     java = java_version(environ)
     if java is None:
@@ -52,11 +53,13 @@ def _spark(environ: Mapping[str, str]) -> str | None:
     return None
 
 
-def _installed(name: str) -> bool:
+def folder_of(package: str) -> Path | None:
+    """Where a package is installed; None where it is not."""
     try:
-        return find_spec(name) is not None
+        found = find_spec(package)
     except (ImportError, ValueError):
-        return False
+        return None
+    return Path(found.origin).parent if found and found.origin else None
 
 
 def _version(name: str) -> tuple[int, ...] | None:

@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from headwater.demo.means import folder_of
 from headwater.errors import HeadwaterError
 from headwater.transport.spool import drainer
 from headwater.transport.spool.identity import Writer, gone
@@ -61,7 +61,8 @@ class Place:
         paths = [
             os.path.abspath(each) for each in self.environ.get("PYTHONPATH", "").split(os.pathsep) if each
         ]
-        bundled = (_folder_of("pyspark") / "jars").is_dir()
+        pyspark = folder_of("pyspark")
+        bundled = pyspark is not None and (pyspark / "jars").is_dir()
         if "SPARK_HOME" in self.environ and not bundled:  # a pyspark that came with a release of Spark
             kept["SPARK_HOME"] = self.environ["SPARK_HOME"]
         return {
@@ -166,8 +167,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _tail(log: Path, lines: int = 15) -> str:
     text = log.read_text(encoding="utf-8", errors="replace").splitlines()
     return "\n".join(f"  {line}" for line in text[-lines:])
-
-
-def _folder_of(package: str) -> Path:
-    found = find_spec(package)
-    return Path(found.origin).parent if found and found.origin else Path()

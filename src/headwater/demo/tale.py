@@ -114,11 +114,9 @@ def _incident(store: Store, dataset: str, column: str) -> dict[str, Any] | None:
 def _hold(store: Store, setting: Setting, tale: Tale, *, spark: bool) -> None:
     """The demo is a test too: what it shows must be so."""
     last = setting.table("gold/board_report" if spark else "raw/orders__lines")
-    graph = lineage(store, last, direction="up")
-    met = {each["id"] for each in graph["nodes"] if each["type"] == "DATASET"}
+    around = [lineage(store, last, direction="up"), lineage(store, setting.source, direction="down")]
+    met = {each["id"] for graph in around for each in graph["nodes"] if each["type"] == "DATASET"}
     want = setting.datasets(spark=spark)
-    if not spark:  # of the four tables that dlt loads, this one has one source
-        want = {last, setting.source}
     way = ["raw/orders__lines", "silver/sales", "gold/revenue"] if spark else ["raw/orders__lines"]
     path = [setting.source, *(setting.table(name) for name in way)]
     claims = {
