@@ -103,7 +103,7 @@ class Demo:
         for each in (self.home, self.work, self.temporary):
             each.mkdir()
 
-    def start(self, *arguments: str, **environ: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, stdout: int = subprocess.PIPE, **environ: str) -> subprocess.Popen[str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "DLT_"))}
         kept |= {"HOME": str(self.home), "TMPDIR": str(self.temporary), "COLUMNS": "200"}
         process = subprocess.Popen(
@@ -111,7 +111,7 @@ class Demo:
             env=kept | environ,
             cwd=self.work,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -404,6 +404,37 @@ def test_one_that_is_stopped_midway_leaves_nothing(has_dlt: None, demo: Demo, nu
     while processes(str(demo.temporary)) and time.monotonic() < until:
         time.sleep(0.1)
     demo.check_nothing_is_left()
+
+
+# --- whoever sits before a screen
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such terminals there")
+@pytest.mark.parametrize(
+    ("options", "display", "opens"), [([], ":0", True), (["--no-browser"], ":0", False), ([], "", False)]
+)
+def test_a_browser_is_opened_where_there_is_a_screen(
+    demo: Demo, tmp_path: Path, options: list[str], display: str, opens: bool
+) -> None:
+    opened = tmp_path / "opened"
+    (tmp_path / "browser").write_text(f'#!/bin/sh\necho "$1" >>{opened}\n')
+    (tmp_path / "browser").chmod(0o755)
+    ours, theirs = os.openpty()
+    environ = {"BROWSER": f"{tmp_path}/browser %s", "DISPLAY": display, "WAYLAND_DISPLAY": ""}
+    running = demo.start("--recorded", "--port", "0", *options, stdout=theirs, **environ)
+    os.close(theirs)
+    shown = b""
+    while b"OPENLINEAGE_URL=" not in shown:
+        shown += os.read(ours, 10_000)
+    page = re.search(rb"http://127\.0\.0\.1:\d+/incidents", shown)
+    assert page
+    until = time.monotonic() + 60
+    while opens and not opened.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    assert ended(running).returncode == 0
+    os.close(ours)
+    assert (opened.read_text().split() if opened.exists() else []) == ([page[0].decode()] if opens else [])
 
 
 # --- its parts
