@@ -112,19 +112,22 @@ def _play(store: Store, folder: Path, address: str, means: Means | None) -> list
         if means is not None:
             curtain.say(f"{means.dlt}. Until then, this is a recorded day of another shop:")
         _play_recorded(store)
-        return ["incidents", _page("s3://lake", TABLE)]
+        return ["incidents", _page("s3://lake", TABLE, "columns=1")]
     if means.spark is not None:
         curtain.say(f"{means.spark}. Without it, only what dlt does is shown:")
     tale = play(store, folder, address, means, curtain)
     lake = folder / "lake"
     print_tale(tale, lake)
     if tale.incident is None:
-        return [_page("file", f"{lake}/raw/orders__lines")]
-    return [f"incidents/{tale.incident['id']}", _page("file", f"{lake}/gold/revenue")]
+        return [_page("file", f"{lake}/raw/orders__lines", "c=price")]
+    return [
+        f"incidents/{tale.incident['id']}",
+        _page("file", f"{lake}/gold/revenue", "c=revenue&grain=all"),  # the whole way of the column
+    ]
 
 
-def _page(namespace: str, name: str) -> str:
-    return f"lineage/dataset/{quote(namespace, safe='')}/{quote(name, safe='')}?columns=1"
+def _page(namespace: str, name: str, how: str) -> str:
+    return f"lineage/dataset/{quote(namespace, safe='')}/{quote(name, safe='')}?{how}"
 
 
 def _stay(address: str, pages: list[str], *, browser: bool) -> None:

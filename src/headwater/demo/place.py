@@ -105,15 +105,11 @@ class Place:
                 start_new_session=True,  # so that it ends with all that it started, the JVM too
             )
             try:
-                _wait(lambda: process.poll() is not None, PATIENCE, tick)
+                ended = _wait(lambda: process.poll() is not None, PATIENCE, tick)
             finally:
                 _end(process)
-        if process.returncode != 0:
-            why = (
-                "did not end in time"
-                if process.returncode < 0
-                else f"failed with exit code {process.returncode}"
-            )
+        if not ended or process.returncode != 0:
+            why = f"failed with exit code {process.returncode}" if ended else f"took more than {PATIENCE:g} s"
             raise HeadwaterError(f"{program}.py {why}. The last that it said:\n{_tail(log)}")
 
     def delivered(self, tick: Tick = lambda: None) -> None:
