@@ -1,4 +1,4 @@
-# Everything sets itself up: `make demo` and `make test` need Python >= 3.10 and nothing else.
+# Everything sets itself up: `make demo` and `make test` need Python >= 3.10 (and Java, for what Spark does).
 #   make demo             make test              make help
 
 PYTHON ?= python3
@@ -15,7 +15,7 @@ READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
 BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/connect.py bench/datahub.py bench/web.py)))
-LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt live-datahub live-web live-story
+LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt live-datahub live-web live-demo live-story
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
@@ -180,6 +180,9 @@ live-dlt: live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at scale 1 o
 	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
 	        mv $@.why $@; touch -d @0 $@; }
 
+live-demo: $(READY) ## the demo with real dlt and Spark at scale 1: each field of its shop is stirred, and held against its lineage
+	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/test_demo.py
+
 live-datahub: $(READY) .venvs/datahub/.ready ## DataHub delivery at scale 1: every proposal by DataHub's own SDK, S3, a Kafka broker with a registry
 	@$(BIN)/python scripts/live_jars.py broker schema-registry
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/deliver/datahub
@@ -200,7 +203,7 @@ bench: $(READY) ## figures against their floors; SIZE=full for full sizes, BENCH
 	@for name in $(BENCHES); do \
 		echo "== $$name"; $(BIN)/python bench/$$name.py $(if $(filter full,$(SIZE)),--full); done
 
-demo: $(READY) web-if-node ## a recorded day of a small shop, then a server to look at it; ONCE=1: assert and exit
+demo: $(READY) web-if-node ## dlt and Spark on a small shop, where its wrong number comes from, then a server to look at it; ONCE=1: assert and exit
 	@$(BIN)/headwater demo $(if $(ONCE),--once)
 
 docs: $(READY) ## write docs/cli.md and the reference in docs/settings.md from the code

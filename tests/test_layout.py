@@ -26,6 +26,7 @@ RANK = {
             "ingest query deliver keys",
             "pipeline work exchange",
             "serve spark dlt airflow connect",
+            "demo",
             "cli",
             "__main__",
         )
@@ -36,6 +37,9 @@ RANK = {
 
 ROOT_IMPORTS = {"errors", "event", "emitter"}
 """What the root package may take its public names from."""
+
+PROGRAMS, SURFACE = "demo.programs.", {"Event", "emit", "emit_many", "parse", "spark", "dlt"}
+"""Programs that are run by themselves, as a user writes them: they know the public surface, and no more."""
 
 FLOWS: dict[str, tuple[str, ...]] = {
     "facts": (
@@ -125,6 +129,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "detached report news census",
         "metrics",
     ),
+    "demo": ("shop means served tale programs", "place", "acts"),
     "cli": ("graph", "*"),  # `graph` is the view that others print with
 }
 """Folders whose members are steps, not alternatives: each imports only from steps before its own; `*` is any other."""
@@ -211,6 +216,9 @@ def check_imports(name: str, source: str) -> Iterator[str]:
             yield f"{name} imports {target}: write the whole name"
         elif target == "__version__":
             continue
+        elif name.startswith(PROGRAMS):
+            if target not in SURFACE:
+                yield f"{name} is a user's program, so it may not import {target}"
         elif not name:
             if other not in ROOT_IMPORTS:
                 yield f"the root package may not import {target}"
@@ -348,6 +356,9 @@ def test_a_host_pays_for_no_server_and_no_database(module: str) -> None:
         ("cli.show", "from .graph import print_graph\n"),
         ("cli.show", "from headwater import emit\n"),
         ("cli.show", "import headwater\nheadwater.emit({})\n"),
+        ("demo.programs.load_shop", "from headwater.emitter import emit\n"),
+        ("demo.programs.load_shop", "from headwater.demo import shop\n"),
+        ("demo.tale", "from headwater.demo import acts\n"),
         ("", "from headwater.ingest import ingest\n"),
         ("attic", "x = 1\n"),
     ],
@@ -365,6 +376,8 @@ def test_planted_imports_are_found(name: str, source: str) -> None:
         ("transport.http", "from headwater.transport._options import flag\n"),
         ("store.migrations.env", "from headwater.store._schema import metadata\n"),
         ("cli.demo", "from headwater.cli.graph import print_graph\n"),
+        ("demo.programs.load_shop", "import headwater\nheadwater.emit({})\n"),
+        ("demo.programs.load_shop", "import headwater.spark\n"),
         ("facts.fold", "from headwater.facts.versions import job_versions\n"),
         ("", "from headwater import emitter\n"),
     ],

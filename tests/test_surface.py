@@ -30,7 +30,7 @@ COMMANDS = {
     "headwater runs graph": f"RUN --direction --depth {ASK}",
     "headwater tail": f"--after --kind --state --namespace --limit {ASK}",
     "headwater doctor": "URL --store --json",
-    "headwater demo": "--once --port --store",
+    "headwater demo": "--once --recorded --port --no-browser --store",
     "headwater spool": "",
     "headwater spool status": "--dir --json",
     "headwater spool show": "--dir --dead --limit --json",

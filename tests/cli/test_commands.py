@@ -274,8 +274,8 @@ def test_aliases_rename_the_past_and_can_be_taken_back(run: Run, store: str) -> 
     assert run("aliases", "list", "--store", store).out.strip() == whole
 
 
-def test_demo_once(run: Run) -> None:
-    done = run("demo", "--once")
+def test_the_recorded_demo_once(run: Run) -> None:
+    done = run("demo", "--once", "--recorded")
     assert done.code == 0
     assert "gold/revenue_by_day" in done.out
     assert "FAILED  not_null(day)" in done.out

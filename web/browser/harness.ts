@@ -156,7 +156,7 @@ export async function catalogue(...refused: string[]): Promise<Catalogue> {
 
 export type Event = Record<string, unknown>;
 
-/** The recorded day of a small shop that `headwater demo` shows. */
+/** The recorded day of a small shop that `headwater demo --recorded` shows. */
 export function demo(): Event[] {
   const text = readFileSync(join(ROOT, "src", "headwater", "cli", "recorded", "shop.jsonl"), "utf8");
   return text

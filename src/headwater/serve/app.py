@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import FrameType
@@ -216,8 +216,9 @@ def run_server(
     oidc: Oidc = Oidc(),  # noqa: B008 - frozen
     retention: Retention = Retention(),  # noqa: B008 - frozen
     datahub: Delivery | None = None,
+    stop: threading.Event | None = None,
 ) -> None:
-    """Serve until interrupted."""
+    """Serve until interrupted, or until `stop` is set by another thread."""
     import uvicorn
 
     from headwater.serve.wire import Server, bounded
@@ -253,7 +254,15 @@ def run_server(
     if threading.current_thread() is threading.main_thread():
         # when it has finished, uvicorn raises the signal once more: whoever opened the store must still close it
         signal.signal(signal.SIGTERM, _leave)
-    Server(config, stopping, serving.drain_seconds).run(sockets=[listening or listen(serving)])
+    server = Server(config, stopping, serving.drain_seconds)
+    if stop is not None:
+        threading.Thread(target=_when, args=(stop, server.handle_exit), name="stop", daemon=True).start()
+    server.run(sockets=[listening or listen(serving)])
+
+
+def _when(asked: threading.Event, leave: Callable[[int, None], None]) -> None:
+    asked.wait()
+    leave(signal.SIGTERM, None)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -276,6 +276,23 @@ def test_files_of_a_table_are_its_folder(told: Told, tmp_path: Path, form: Any) 
     assert ("sales__tags", "value", "dlt/sales", "tags[*]") in pairs(end)
 
 
+@needs_inputs
+def test_a_local_folder_is_named_as_it_is_called(told: Told, tmp_path: Path) -> None:
+    """dlt writes a local path as a URI, where a space is `%20`: Spark would read another dataset."""
+    import dlt.sources.filesystem as files
+
+    folder = tmp_path / "my lake, 100% & more"
+    (folder / "in").mkdir(parents=True)
+    (folder / "in" / "a.jsonl").write_text('{"id": 1}\n')
+    rows = files.filesystem(bucket_url=str(folder / "in"), file_glob="*.jsonl") | files.read_jsonl()
+    pipeline = dlt.pipeline("lake", destination=dlt.destinations.filesystem(str(folder)), dataset_name="raw")
+    pipeline.run(rows.with_name("sales"), loader_file_format="jsonl")
+    end = told.end()
+    assert names(end["inputs"]) == {("file", str(folder / "in"))}
+    assert names(end["outputs"]) == {("file", str(folder / "raw" / "sales"))}
+    assert list(Path(end["outputs"][0]["name"]).iterdir())
+
+
 @pytest.mark.parametrize("form", ["delta", "iceberg"])
 def test_tables_of_delta_and_iceberg_are_their_folder(told: Told, tmp_path: Path, form: Any) -> None:
     if form == "iceberg":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from headwater.naming import (
     Dataset,
@@ -65,8 +65,14 @@ def _table(url: str, table: str, schema: Any) -> Dataset:
     return from_jdbc(url, quoted)
 
 
+def _decoded(place: str) -> str:
+    """dlt writes a local path as a URI, whose `%20` is a space; other urls it leaves as they are."""
+    return unquote(place) if place.startswith("file:") else place
+
+
 def _folder(place: str, glob: str) -> str:
     """Where the files lie: the part of the pattern that has no wildcard."""
+    place = _decoded(place)
     fixed = re.split(r"[*?\[]", glob, maxsplit=1)[0]
     if fixed != glob:
         fixed = fixed.rpartition("/")[0]
@@ -109,7 +115,11 @@ def _filesystem(where: Where, dataset: str, table: str) -> Dataset:
     before, found, after = layout.partition("{table_name}")
     folder = f"{before}{table}" if found and after[:1] in ("/", "") else table
     return from_path(
-        "/".join(part for part in (str(where.get("bucket_url") or "").rstrip("/"), dataset, folder) if part)
+        "/".join(
+            part
+            for part in (_decoded(str(where.get("bucket_url") or "")).rstrip("/"), dataset, folder)
+            if part
+        )
     )
 
 
