@@ -16,6 +16,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -100,13 +101,20 @@ def locked() -> list[Package]:
     return sorted({*pins, *web})
 
 
+@cache
+def _spdx() -> Any:
+    from license_expression import get_spdx_licensing
+
+    return get_spdx_licensing()
+
+
 def refused(name: str, licence: str) -> str | None:
     """Why a package may not be shipped with, or None; of an OR one side is enough, of an AND both are needed.
 
     >>> refused("x", "MIT OR GPL-3.0-only"), refused("x", "MIT AND GPL-3.0-only")
     (None, 'x: MIT AND GPL-3.0-only is not among the licences we ship with')
     """
-    from license_expression import AND, ExpressionError, LicenseSymbol, get_spdx_licensing
+    from license_expression import AND, ExpressionError, LicenseSymbol
 
     allowed = ALLOWED | ALLOWED_FOR.get(name, set())
 
@@ -116,7 +124,7 @@ def refused(name: str, licence: str) -> str | None:
         return (all if isinstance(told, AND) else any)(holds(each) for each in told.args)
 
     try:
-        told = get_spdx_licensing().parse(licence, validate=True, strict=True)
+        told = _spdx().parse(licence, validate=True, strict=True)
     except ExpressionError:
         told = None
     if told is None:
