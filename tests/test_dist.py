@@ -32,15 +32,20 @@ UNREACHED = re.compile(
 Need = Callable[[str, str], None]
 
 
+def program(need: Need) -> str:
+    """The uv that is here, or the one that the Makefile got."""
+    own = ROOT / ".tools" / "bin" / "uv"
+    found = shutil.which("uv", path=OURS.get("PATH")) or (str(own) if own.exists() else None)
+    if found is None:
+        need("uv", "pip install uv")
+    return str(found)
+
+
 def uv(need: Need, *arguments: str | Path, cwd: Path) -> None:
     """Run uv; where packages cannot be fetched, skip and say so."""
-    own = ROOT / ".tools" / "bin" / "uv"
-    program = shutil.which("uv", path=OURS.get("PATH")) or (str(own) if own.exists() else None)
-    if program is None:
-        need("uv", "pip install uv")
     environment = {name: value for name, value in OURS.items() if name != "VIRTUAL_ENV"}
     done = subprocess.run(
-        [str(program), *map(str, arguments)],
+        [program(need), *map(str, arguments)],
         cwd=cwd, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode and UNREACHED.search(done.stderr):

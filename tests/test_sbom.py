@@ -12,7 +12,7 @@ import pytest
 import sbom
 
 import headwater
-from test_dist import UNREACHED
+from test_dist import UNREACHED, program
 
 HOME = os.environ["HOME"]
 
@@ -81,18 +81,18 @@ def test_no_table_names_what_is_not_locked() -> None:
 
 
 def test_the_bill_is_cyclonedx_and_holds_every_package(need: Need, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = shutil.which("uv")
-    if shutil.which("npm") is None or program is None:
-        need("npm and uv", "apt install npm; pip install uv")
+    if shutil.which("npm") is None:
+        need("npm", "apt install npm")
+    uv = program(need)
     monkeypatch.setenv("HOME", HOME)  # uv's cache, and its settings where it has any
     try:
-        bom, licences = sbom.make(str(program))
+        bom, licences = sbom.make(uv)
     except SystemExit as fault:
         if UNREACHED.search(str(fault)):
             need("an index of packages that answers", "see to the network, or to uv's settings")
         raise
-    assert sbom.validate(str(program), bom) == ""
-    assert sbom.validate(str(program), {**bom, "components": [{}]}) != "", "the judge can say no"
+    assert sbom.validate(uv, bom) == ""
+    assert sbom.validate(uv, {**bom, "components": [{}]}) != "", "the judge can say no"
     assert sorted(licences) == sbom.locked()
     assert licences == sbom.read_page(sbom.PAGE.read_text()), "run make sbom"
     refs = [each["bom-ref"] for each in bom["components"]]
