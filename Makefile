@@ -41,7 +41,7 @@ WEB_READY := web/node_modules/.ready
 NODE := $(shell node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null && echo node)
 NO_NODE := needs Node 20.19 or newer with npm (Debian: apt install nodejs npm, or see nodejs.org)
 
-.PHONY: help setup check check-web test test-web web web-if-node smoke live live-jars $(LIVE) bench demo docs lock dist clean
+.PHONY: help setup check check-web test test-web test-pythons web web-if-node smoke live live-jars $(LIVE) bench demo docs lock dist sbom clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -102,6 +102,9 @@ check: $(READY) check-web ## lint, format, types, locks, layout; of the web UI, 
 
 test: $(READY) test-web ## every test but the live ones; repeats cut by HEADWATER_SCALE (0.05), WORKERS=2 at a time
 	@HEADWATER_SCALE=$(HEADWATER_SCALE) $(BIN)/python -m pytest -n $(WORKERS)
+
+test-pythons: $(READY) ## the light tests and the server's on each Python that is here; those that are not are named
+	@$(BIN)/python scripts/pythons.py --uv "$(UV)" --workers $(WORKERS)
 
 live: $(LIVE) ## every live stack, at scale 1
 
@@ -212,8 +215,12 @@ docs: $(READY) ## write docs/cli.md and the reference in docs/settings.md from t
 lock: $(READY) ## write locks/ from pyproject.toml; UPGRADE=1 for the newest versions
 	@$(BIN)/python scripts/locks.py write --uv "$(UV)" $(if $(UPGRADE),--upgrade)
 
-dist: $(READY) $(WEB) ## build the wheel into dist/, with the web UI
-	@$(UV) build --quiet --wheel --out-dir dist . && ls dist
+dist: $(READY) $(WEB) ## build the sdist, and from it the wheel, into dist/, both with the web UI
+	@rm -f dist/headwater-*.tar.gz dist/headwater-*.whl
+	@$(UV) build --quiet --out-dir dist . && ls dist
+
+sbom: $(READY) ## write dist/headwater.cdx.json (CycloneDX) and docs/licences.md from the locks (needs npm)
+	@$(BIN)/python scripts/sbom.py write --uv "$(UV)"
 
 clean: ## remove what the targets made
 	@rm -rf .venv .venvs .tools dist build web/node_modules web/shots src/headwater/serve/built .mypy_cache .ruff_cache .pytest_cache .hypothesis

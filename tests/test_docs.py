@@ -29,7 +29,7 @@ from headwater.transport import TRANSPORTS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TEXTS = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
 BLOCK = re.compile(r"(<!-- run -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = 60
@@ -80,7 +80,8 @@ def test_every_option_of_a_store_is_told() -> None:
 
 def test_every_page_is_in_the_index() -> None:
     index = page("index.md")
-    assert [each.name for each in PAGES if each.name != "index.md" and f"({each.name})" not in index] == []
+    pages = [each.relative_to(ROOT / "docs").as_posix() for each in PAGES]
+    assert [each for each in pages if each != "index.md" and f"({each})" not in index] == []
 
 
 # --- what is generated

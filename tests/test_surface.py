@@ -15,6 +15,7 @@ import pytest
 import headwater
 
 ASK = "--store --url --json"
+GATE = "--store --url --markdown --json"
 COMMANDS = {
     "headwater": "--version",
     "headwater serve": "--store --host --port --base-path --read-only --no-auth",
@@ -23,8 +24,8 @@ COMMANDS = {
     "headwater search": f"TEXT --type --namespace --tag --owner --limit {ASK}",
     "headwater show": f"NODE --schemas --at {ASK}",
     "headwater graph": f"NODE --direction --depth --columns --granularity --fan --at --since {ASK}",
-    "headwater impact": f"NODE --column --depth --fail-over --at {ASK}",
-    "headwater diff": f"BEFORE AFTER NODE --depth {ASK}",
+    "headwater impact": f"NODE --column --depth --fail-over --at {GATE}",
+    "headwater diff": f"BEFORE AFTER NODE --depth --fail-on {GATE}",
     "headwater runs": f"--job --state --since --until --limit {ASK}",
     "headwater runs show": f"RUN {ASK}",
     "headwater runs graph": f"RUN --direction --depth {ASK}",

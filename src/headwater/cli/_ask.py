@@ -24,9 +24,14 @@ UrlOption = Annotated[
     str | None, typer.Option("--url", metavar="URL", help="Ask this server instead of a store.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MarkdownOption = Annotated[
+    bool, typer.Option("--markdown", help="Print text for a pull request: at most 60,000 characters.")
+]
 AtOption = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="As of this time: 2026-01-31T12:00:00Z, or -24h.")
 ]
+
+_TRIPPED = 6
 
 
 class Source(Protocol):
@@ -307,6 +312,18 @@ def whoami() -> str:
     except (KeyError, OSError):  # a container may run under a number that has no name
         user = str(os.getuid())
     return f"{user}@{platform.node()}"
+
+
+def one_form(as_json: bool, markdown: bool) -> None:
+    """Refuse two forms at once."""
+    if as_json and markdown:
+        raise ConfigError("give --json or --markdown, not both")
+
+
+def tripped(found: str) -> typer.Exit:
+    """What ends a command whose gate tripped: said on stderr, exit 6."""
+    typer.echo(f"headwater: {found}", err=True)
+    return typer.Exit(_TRIPPED)
 
 
 def print_json(model: Any) -> None:

@@ -9,9 +9,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headwater.cli._ask import AtOption, JsonOption, StoreOption, UrlOption, asking, print_json
-
-TRIPPED = 6
+from headwater.cli import _markdown
+from headwater.cli._ask import (
+    AtOption,
+    JsonOption,
+    MarkdownOption,
+    StoreOption,
+    UrlOption,
+    asking,
+    one_form,
+    print_json,
+    tripped,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +38,7 @@ Examples:
   headwater impact orders --column total
   headwater impact orders --fail-over 0 || echo 'somebody reads it'
   headwater impact orders --json | jq '.owners'
+  headwater impact orders --markdown > comment.md
 
 With --fail-over N the command exits 6 where more than N datasets are hit: a gate before a change is merged.
 """
@@ -46,19 +56,24 @@ def run(
     at: AtOption = None,
     store: StoreOption = None,
     url: UrlOption = None,
+    markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Ask, print, and trip the gate."""
+    one_form(as_json, markdown)
     with asking(store, url) as source:
         model = source.impact(node, column=column, depth=depth, at=at)
+    hit = model["counts"]["datasets"]
+    over = f"{hit} datasets are hit, more than {fail_over}" if hit > (fail_over or 0) else None
+    found = over if fail_over is not None else None
     if as_json:
         print_json(model)
+    elif markdown:
+        typer.echo(_markdown.impact(model, found), nl=False)
     else:
         _print(model)
-    hit = model["counts"]["datasets"]
-    if fail_over is not None and hit > fail_over:
-        typer.echo(f"headwater: {hit} datasets are hit, more than {fail_over}", err=True)
-        raise typer.Exit(TRIPPED)
+    if found:
+        raise tripped(found)
 
 
 def _print(model: dict[str, Any]) -> None:

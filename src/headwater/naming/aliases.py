@@ -77,8 +77,13 @@ def _default_rules() -> tuple[AliasRule, ...]:
         "abfs": "abfss",
         "wasb": "wasbs",
         "unity": "unitycatalog",
+        "databricks": "unitycatalog",
     }
+    # Great Expectations names a database by its SQLAlchemy url, driver and all. Where names have a database and a schema it
+    # leaves out the former: such a namespace stays its own, so that a rule for it can be told from one for the real names.
+    drivers = ("mysql", "mariadb", "clickhouse")
     rules = [
+        *(AliasRule.parse(f"{each}+{{driver}}://{{rest*}} -> {each}://{{rest*}}") for each in drivers),
         # what the specification itself calls sqlserver stays so
         AliasRule.parse(
             "sqlserver://{h}.sql.azuresynapse.net:{p} -> sqlserver://{h:lower}.sql.azuresynapse.net:{p}"

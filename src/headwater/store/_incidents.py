@@ -236,17 +236,20 @@ class Faults:
     def runs(self, since: int = NOW) -> list[Ended]:
         """How the runs of jobs that ever failed ended, each job's from its last success before `since` on.
 
-        A run whose child failed, or whose own test did, is left out: it is a consequence that its cause tells of.
+        A run whose child failed, or whose own test did, is left out: it is a consequence that its cause tells of. So is one with
+        an error of its own, where its job is nothing but a test: dbt tells the test's failure as the error of its run.
         """
         rows = self._runs_since(since)
         if again := {key[0] for key in _undecided(row for _, row in rows)}:  # as for tests
             rows = [row for row in rows if row[1].owner not in again]
             rows += [row for part in parts(again) for row in self._runs_since(-NOW, part)]
         above, tested = self._consequences() if any(each.failed for _, each in rows) else (set(), set())
+        testing = set(self._connection.execute(select(_jobs.c.id).where(_jobs.c.kind == "TEST")).scalars())
         return [
             each
             for number, each in rows
-            if not each.failed or (number not in above and (each.error or number not in tested))
+            if not each.failed
+            or (number not in above and (number not in tested or (each.error and each.owner not in testing)))
         ]
 
     def _runs_since(self, since: int, jobs: Collection[int] | None = None) -> list[tuple[int, Ended]]:
