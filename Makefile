@@ -198,8 +198,8 @@ bench: $(READY) ## figures against their floors; SIZE=full for full sizes, BENCH
 demo: $(READY) web-if-node ## a recorded day of a small shop, then a server to look at it; ONCE=1: assert and exit
 	@$(BIN)/headwater demo $(if $(ONCE),--once)
 
-docs: $(READY) ## write docs/cli.md and the reference in docs/settings.md from the code
-	@$(BIN)/python scripts/docs.py
+docs: $(READY) ## write the references in docs/ from the code, and build the site into site/
+	@$(BIN)/python scripts/docs.py site
 
 lock: $(READY) ## write locks/ from pyproject.toml; UPGRADE=1 for the newest versions
 	@$(BIN)/python scripts/locks.py write --uv "$(UV)" $(if $(UPGRADE),--upgrade)
@@ -208,5 +208,5 @@ dist: $(READY) $(WEB) ## build the wheel into dist/, with the web UI
 	@$(UV) build --quiet --wheel --out-dir dist . && ls dist
 
 clean: ## remove what the targets made
-	@rm -rf .venv .venvs .tools dist build web/node_modules web/shots src/headwater/serve/built .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .venvs .tools dist build site web/node_modules web/shots src/headwater/serve/built .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
