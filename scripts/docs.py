@@ -83,7 +83,7 @@ def cli() -> str:
     """The text of docs/cli.md."""
     parts = [HEAD]
     for name, command in commands().items():
-        parts.append(f"## `{name}`\n\n```\n{help_of(name, command)}\n```\n")
+        parts.append(f"## `{name}`\n\n```text\n{help_of(name, command)}\n```\n")
     return "\n".join(parts)
 
 
@@ -111,7 +111,8 @@ def main(wanted: list[str]) -> None:
             file.write_text(text, encoding="utf-8")
             print(f"wrote {file.relative_to(ROOT)}")
     if "site" in wanted:
-        docs_site.build()
+        site = docs_site.build()
+        print(f"built {len(list(site.rglob('*.html')))} pages into {site.relative_to(ROOT)}/")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 HERE = ROOT / "scripts" / "site"
 BUILD = ROOT / "build" / "site"
-STAGE = BUILD / "docs"
 SITE = ROOT / "site"
 NAMES = {
     "README.md": "readme.md",
@@ -104,15 +103,14 @@ def staged_text(file: Path, extra: set[Path]) -> str:
     return "".join([*parts, LINK.sub(one, text[last:])])
 
 
-def stage() -> None:
+def stage(folder: Path) -> None:
     """Copy what the site is made of."""
-    shutil.rmtree(BUILD, ignore_errors=True)
     waiting = {*pages(), *(file for file in DOCS.rglob("*") if file.is_file())}
     done: set[Path] = set()
     while waiting - done:
         for file in sorted(waiting - done):
             done.add(file)
-            target = STAGE / staged_name(file)
+            target = folder / staged_name(file)
             target.parent.mkdir(parents=True, exist_ok=True)
             if file.suffix == ".md":
                 target.write_text(staged_text(file, waiting), encoding="utf-8")
@@ -120,10 +118,10 @@ def stage() -> None:
                 shutil.copyfile(file, target)
 
 
-def configure() -> Path:
+def configure(folder: Path) -> Path:
     """The settings of Zensical, with the navigation."""
     head, _, rest = (HERE / "zensical.toml").read_text(encoding="utf-8").partition("\n")
-    file = BUILD / "zensical.toml"
+    file = folder / "zensical.toml"
     file.write_text(f"{head}\nnav = {_toml(navigation())}\n{rest}", encoding="utf-8")
     return file
 
@@ -136,9 +134,10 @@ def _toml(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def build() -> None:
+def build(work: Path = BUILD, site: Path = SITE) -> Path:
     """Build the site; a link that leads nowhere ends it."""
-    stage()
+    shutil.rmtree(work, ignore_errors=True)
+    stage(work / "docs")
     done = subprocess.run(
         [
             Path(sys.executable).with_name("zensical"),
@@ -146,21 +145,21 @@ def build() -> None:
             "--strict",
             "--clean",
             "--config-file",
-            configure(),
+            configure(work),
         ],
-        cwd=BUILD,
+        cwd=work,
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        raise SystemExit(f"{done.stdout}{done.stderr}".replace(f"{ROOT}/", ""))
-    made = BUILD / "site"
+        raise SystemExit(f"{done.stdout}{done.stderr}".replace(f"{work}/", ""))
+    made = work / "site"
     shutil.copyfile(HERE / "iframe-worker.js", made / SHIM)
     for file in made.rglob("*.html"):
         up = "../" * (len(file.relative_to(made).parts) - 1)
         text = file.read_text(encoding="utf-8").replace(ELSEWHERE, f"{up}{SHIM}")
         file.write_text(text, encoding="utf-8")
-    shutil.rmtree(SITE, ignore_errors=True)
-    shutil.move(made, SITE)
-    print(f"built {len(list(SITE.rglob('*.html')))} pages into {SITE.relative_to(ROOT)}/")
+    shutil.rmtree(site, ignore_errors=True)
+    shutil.move(made, site)
+    return site
