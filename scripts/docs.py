@@ -18,6 +18,7 @@ from typing import Any
 import docs_http
 import docs_modules
 import docs_site
+import docs_sizing
 import typer.main
 
 from headwater import config, migrating
@@ -92,6 +93,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "routes": docs_http.routes,
     "rooms": docs_modules.rooms,
     "modules": docs_modules.modules,
+    "sizing": docs_sizing.sizing,
     **{f"migrating-{tool}": partial(migrating.document, tool) for tool in migrating.TABLES},
 }
 """Name of a made part -> its text."""

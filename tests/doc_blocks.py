@@ -47,7 +47,7 @@ class Block:
 
     @property
     def run(self) -> str | None:
-        """`""` to run it as it is, `server` with a server at port 5000; None: it is not run."""
+        """`""` to run it as it is, `store` with a store, `server` with a server at port 5000; None: it is not run."""
         found = re.search(r"<!-- run(?:: (\w+))? -->", self.mark)
         return None if found is None else found[1] or ""
 

@@ -271,8 +271,14 @@ RUN = [
 
 
 @pytest.mark.parametrize("file", sorted({each.page for each in RUN}))
-def test_what_is_marked_runs(file: str, tmp_path: Path) -> None:
-    assert play([each for each in RUN if each.page == file], tmp_path)
+def test_what_is_marked_runs(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder of its own; after `run: store` with a store that holds the event of the README."""
+    some = [each for each in RUN if each.page == file]
+    if any(each.run == "store" for each in some):
+        play([each for each in blocks(README) if each.language == "python"], tmp_path)
+        monkeypatch.setenv("HEADWATER_STORE", f"sqlite:///{tmp_path / 'lineage.db'}")
+        run([sys.executable, "-m", "headwater", "ingest", "events.jsonl"], tmp_path)
+    assert play(some, tmp_path)
 
 
 PYTHON = [each for each in all_blocks() if each.language == "python" and each.page != "README.md"]
