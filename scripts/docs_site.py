@@ -39,7 +39,9 @@ def pages() -> list[Path]:
 
 
 def title(file: Path) -> str:
-    """The page's first heading."""
+    """The page's first heading; the README is called so, its heading is that of the site."""
+    if file == ROOT / "README.md":
+        return "README"
     found = re.search(r"^# (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     return found[1].replace("`", "") if found else file.stem
 
@@ -138,6 +140,8 @@ def build(work: Path = BUILD, site: Path = SITE) -> Path:
     """Build the site; a link that leads nowhere ends it."""
     shutil.rmtree(work, ignore_errors=True)
     stage(work / "docs")
+    (work / "docs" / "assets").mkdir(exist_ok=True)
+    shutil.copyfile(HERE / "site.css", work / "docs" / "assets" / "site.css")
     done = subprocess.run(
         [
             Path(sys.executable).with_name("zensical"),

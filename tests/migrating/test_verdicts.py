@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +206,39 @@ def test_the_keys_that_the_watcher_reads_of_the_transform_are_told() -> None:
     read_keys = set(re.findall(r"seed(?:_settings)?(?:\([^)]*\))?(?:\.get\(|\[)\"([a-z.]+)\"", text))
     for key in read_keys:
         assert rule_for(connect_smt.TRANSFORM, key), key
+
+
+# --- what a key becomes is there
+
+
+@cache
+def places() -> set[str]:
+    """Every setting, as `log_level` and as `serve.port`."""
+    found = {each.name for each in config.SETTINGS}
+    for part in re.split(r"^### ", config.document(), flags=re.MULTILINE)[1:]:
+        room = part.partition("\n")[0].strip("`")
+        found |= {f"{room}.{option}" for option in re.findall(r"^- .*?`(\w+)` \(", part, re.MULTILINE)}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("tool", "rule"),
+    [(tool, rule) for tool, rules in TABLES.items() for rule in rules if rule.to],
+    ids=lambda each: each if isinstance(each, str) else each.key,
+)
+def test_what_a_key_becomes_is_there(tool: str, rule: Rule) -> None:
+    from headwater.connect import Cluster
+
+    known = places()
+    for word in re.findall(r"`([^`]+)`", rule.to):
+        name = word.partition(" = ")[0]
+        if re.fullmatch(r"HEADWATER_[A-Z_]+", name):
+            lowered = name.removeprefix("HEADWATER_").lower().replace("__", ".")
+            assert lowered in {*known, "config"}, word
+        elif re.fullmatch(r"[a-z]+\.[a-z_]+", name) or name in ("store", "log_level"):
+            assert name in known, word
+        elif tool == "connect-smt" and re.fullmatch(r"[a-z_]+", name) and name != "none":
+            assert name in Cluster.__struct_fields__, word
+        elif found := re.search(r"headwater\[(\w+)\]", name):
+            text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+            assert re.search(rf"^{found[1]} = \[", text, re.MULTILINE), word

@@ -30,7 +30,7 @@ TABLES: Mapping[str, Sequence[Rule]] = {
     "dlt-openlineage": dlt_openlineage.RULES,
     "connect-smt": connect_smt.RULES,
     "correlator-airflow": correlator_airflow.RULES,
-    "marquez": marquez.RULES,
+    "marquez": (*marquez.RULES, *marquez.ENVIRONMENT),
 }
 """Tool -> what becomes of each of its settings."""
 

@@ -37,3 +37,10 @@ RULES = (
     Rule("exclude.namespaces.{when}.pattern", "no effect"),
 )  # fmt: skip
 """Keys of marquez.yml; a list's members stand without their numbers."""
+
+ENVIRONMENT = (
+    Rule("MARQUEZ_PORT", "becomes", "read where marquez.yml names it", "`HEADWATER_SERVE__PORT`"),
+    Rule("MARQUEZ_ADMIN_PORT", "no effect", "there is one port"),
+    Rule("MARQUEZ_CONFIG", "becomes", to="`HEADWATER_CONFIG`, the path of a headwater.toml"),
+)
+"""Variables of its container."""

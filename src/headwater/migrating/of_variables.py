@@ -12,7 +12,7 @@ from typing import Any
 from headwater import config
 from headwater.config.openlineage import ours
 from headwater.errors import ConfigError
-from headwater.migrating import connect_smt, correlator_airflow, datahub_agent, dlt_openlineage
+from headwater.migrating import connect_smt, correlator_airflow, datahub_agent, dlt_openlineage, marquez
 from headwater.migrating._rules import Finding, Report, found
 
 KIND = "variables"
@@ -22,6 +22,7 @@ _RULES = (
     *dlt_openlineage.ENVIRONMENT,
     *connect_smt.ENVIRONMENT,
     *datahub_agent.ENVIRONMENT,
+    *marquez.ENVIRONMENT,
 )
 _PREFIXES = ("HEADWATER_", "OPENLINEAGE_", _AIRFLOW)
 
