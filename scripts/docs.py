@@ -42,6 +42,7 @@ commands ask `--url`, else `--store`, else the server that `HEADWATER_URL` names
 | 3 | not found |
 | 4 | unreachable |
 | 5 | some input was refused |
+| 6 | a gate tripped: `--fail-over` |
 | 130 | interrupted |
 """
 

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import docs
 import docs_http
+import yaml
 
 from headwater import config, connect
 from headwater.capture.connect.catalogue import with_own
@@ -67,21 +68,22 @@ def blocks(file: Path) -> list[Block]:
 
 
 def faults(block: Block, folder: Path) -> Iterator[str]:
-    """What is wrong with a block that is not run."""
-    check = CHECKS.get(block.language)
-    if block.run is not None:
+    """What is wrong with a block that is not run; one that says why it is not held is let be."""
+    if block.run is not None or (block.why_not and block.language != "py"):
         return
+    check = CHECKS.get(block.language)
     if check is None:
-        yield f"```{block.language or ' '}: say what it is: {', '.join(sorted({*CHECKS, 'python'}))}"
+        known = ", ".join(sorted({*CHECKS, "python"}))
+        yield f"```{block.language or ' '}: say what it is, {known}; or before it <!-- not run: why -->"
         return
     try:
         yield from check(block, folder)
-    except (ValueError, SyntaxError, ConfigError) as fault:
+    except (ValueError, SyntaxError, ConfigError, yaml.YAMLError) as fault:
         yield str(fault)
 
 
 def _text(block: Block, folder: Path) -> Iterator[str]:
-    if re.search(r"^(\$ )?(headwater|pip|curl) \w", block.code, re.MULTILINE) and not block.why_not:
+    if re.search(r"^(\$ )?(headwater|pip|curl) \w", block.code, re.MULTILINE):
         yield "commands belong into ```bash, where they are checked; or say <!-- not run: why -->"
 
 
@@ -121,6 +123,9 @@ def _toml(block: Block, folder: Path) -> Iterator[str]:
 
 
 def _yaml(block: Block, folder: Path) -> Iterator[str]:
+    table = yaml.safe_load(block.code)
+    if not isinstance(table, dict) or "transport" not in table:
+        return  # somebody else's: that it is YAML is all that can be known
     file = folder / "openlineage.yml"
     file.write_text(re.sub(r"\$\{LINEAGE_KEY\}", "k", block.code), encoding="utf-8")
     yield from check_file(file).problems
@@ -131,9 +136,7 @@ def _yaml(block: Block, folder: Path) -> Iterator[str]:
 
 def _bash(block: Block, folder: Path) -> Iterator[str]:
     for words in commands(block.code):
-        found = list(_command(words))
-        if found and not block.why_not:
-            yield from found
+        yield from _command(words)
 
 
 def commands(code: str) -> Iterator[list[str]]:
@@ -248,6 +251,7 @@ def _targets() -> set[str]:
 CHECKS = {
     "text": _text,
     "bash": _bash,
+    "sh": _bash,
     "py": _python,
     "json": _json,
     "toml": _toml,

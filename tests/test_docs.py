@@ -320,7 +320,8 @@ def test_every_other_block_is_checked(block: Block, tmp_path: Path, monkeypatch:
     ("language", "code"),
     [
         ("", "x"),
-        ("sh", "headwater serve"),
+        ("sh", "headwater serve --prot 1"),
+        ("dockerfile", "FROM scratch"),
         ("text", "headwater serve --prot 1"),
         ("bash", "headwater sevre"),
         ("bash", "headwater store chekc"),
@@ -337,6 +338,7 @@ def test_every_other_block_is_checked(block: Block, tmp_path: Path, monkeypatch:
         ("toml", '[[clusters]]\nname = "a"\nulr = "x"'),
         ("toml", '[project.entry-points."headwater.nothing"]\na = "b"'),
         ("yaml", "transport: {type: http}"),
+        ("yaml", "a: ["),
         ("py", "x = 1"),
         ("py", "x = "),
     ],

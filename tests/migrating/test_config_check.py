@@ -204,6 +204,9 @@ def test_marquez_settings_become_ours(tmp_path: Path, monkeypatch: pytest.Monkey
     assert settings.rooms["serve"] == {"port": 5001}
     assert settings.log_level == "WARNING"
     assert settings.rooms["retention"] == {"runs": "30d", "events": "30d"}
+    assert "on this machine alone" in told["warnings"][0]
+    bound = MARQUEZ.replace("httpCompliance: RFC7230_LEGACY", "bindHost: 0.0.0.0")
+    assert "warnings" not in check(tmp_path / "marquez.yml", bound)[1]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,10 @@ OWN = frozenset(
 )
 """Keys by which such a file is known."""
 _LEVELS = {"TRACE": "DEBUG", "ALL": "DEBUG", "WARN": "WARNING", "FATAL": "ERROR", "OFF": "ERROR"}
+_REACHED = (
+    'Marquez listens on every address, `headwater serve` on this machine alone: for others set serve.host = "0.0.0.0"'
+    " and make keys, `headwater keys create`"
+)
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
@@ -54,9 +58,10 @@ def check(values: Mapping[str, Any], name: str) -> Report:
         steps.insert(0, "export PGPASSWORD=…")
     if settings.get("store", {}).get("url"):
         steps.insert(0, "createdb headwater  # beside Marquez's own database")
+    warnings = () if settings.get("serve", {}).get("host") else (_REACHED,)
     text = _toml(settings)
     problems += _usable(settings)
-    return Report(KIND, tuple(keys), tuple(problems), (), tuple(steps), text)
+    return Report(KIND, tuple(keys), tuple(problems), warnings, tuple(steps), text)
 
 
 def _expanded(value: Any) -> Any:
