@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import doctest
 import gc
+import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import sysconfig
 import warnings
+from collections.abc import Callable
 from html.parser import HTMLParser
 from importlib import import_module
 from inspect import signature
@@ -436,6 +439,24 @@ def test_every_page_is_in_the_site_and_its_search(site: Path) -> None:
         name = file.relative_to(ROOT / "docs").with_suffix(".html").as_posix()
         assert (site / name).exists()
         assert name in index
+
+
+def test_the_site_is_searched_from_the_file_system(site: Path, need: Callable[[str, str], None]) -> None:
+    """In Chromium, with nobody serving it and nobody else asked."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None or shutil.which("node") is None:
+        need("Chromium and Node", "apt install chromium nodejs npm")
+    if not (ROOT / "web" / "node_modules" / "playwright-core").exists():
+        need("playwright-core", "make web")
+    script = Path(__file__).with_name("docs_search.mjs")
+    for page_of_it in ("index.html", "migrating/marquez.html"):
+        told = run(
+            ["node", str(script), str(ROOT / "web"), str(site / page_of_it), str(browser), "drainer"], site
+        )
+        seen = json.loads(told)
+        assert seen["results"] > 5
+        assert seen["asked"] == []
+        assert seen["scheme"] == "slate"
 
 
 def test_a_link_that_leads_nowhere_breaks_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
