@@ -135,6 +135,21 @@ def test_correlators_transport_becomes_ours(kind: str, tmp_path: Path) -> None:
     assert set(verdicts(told).values()) == {"honoured"}
 
 
+@pytest.mark.parametrize(
+    "form",
+    ["{}", "'{}'", '"{}"', "  '{}'  # why", "'\n{}\n'"],
+    ids=["bare", "single", "double", "comment", "lines"],
+)
+def test_json_in_a_variable_may_be_written_in_every_way(form: str, tmp_path: Path) -> None:
+    table = json.dumps({"type": "headwater.airflow.Transport", "url": "http://h:5000"})
+    text = form.format(table.replace('"', '\\"') if form.startswith('"') else table)
+    code, told = check(
+        tmp_path / ".env", f"AIRFLOW__OPENLINEAGE__TRANSPORT={text}\nOPENLINEAGE_NAMESPACE=a\n"
+    )
+    assert (code, told["problems"]) == (0, [])
+    assert len(told["keys"]) == 4
+
+
 def test_airflows_file_says_what_its_variables_say(tmp_path: Path) -> None:
     text = '[core]\nx = 1\n[openlineage]\nnamespace = prod\ntransport = {"type": "headwater.airflow.Transport", "url": "http://h:5000", "timeuot": 3}\n'
     code, told = check(tmp_path / "airflow.cfg", text)
@@ -152,7 +167,7 @@ def test_airflows_file_says_what_its_variables_say(tmp_path: Path) -> None:
         ("AIRFLOW__OPENLINEAGE__TRANSPORT=nonsense\n", "must be JSON"),
         ('AIRFLOW__OPENLINEAGE__TRANSPORT=\'{"type": "headwater.airflow.Transport", "url": "http://h", "api_key": "${NOT_SET}"}\'\n', "NOT_SET"),
         ("AIRFLOW__OPENLINEAGE__NAMESPCAE=x\n", "no option of the provider"),
-        ("A='\n", "cannot be read"),
+        ("A='\n", "a quote is not closed"),
     ],
 )  # fmt: skip
 def test_variables_that_would_not_work(text: str, problem: str, tmp_path: Path) -> None:

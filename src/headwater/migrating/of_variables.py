@@ -28,17 +28,31 @@ _PREFIXES = ("HEADWATER_", "OPENLINEAGE_", _AIRFLOW)
 
 
 def variables(text: str, name: str) -> dict[str, str]:
-    r"""`NAME=value` a line, as a shell or Docker reads it: quotes, `export`, `#`.
+    r"""`NAME=value` a line, as a shell or Docker reads it: `export`, `#`, quotes, and JSON without any.
 
-    >>> variables("# lineage\nexport OPENLINEAGE_URL='http://h:5000'\nB=2 # two\n", ".env")
-    {'OPENLINEAGE_URL': 'http://h:5000', 'B': '2'}
+    >>> variables("export A='http://h:5000' # why\n# no\nB={\"type\": \"console\"}\n", ".env")
+    {'A': 'http://h:5000', 'B': '{"type": "console"}'}
     """
-    try:
-        words = shlex.split(text, comments=True)
-    except ValueError as fault:
-        raise ConfigError(f"{name}: cannot be read: {fault}") from None
-    pairs = (word.partition("=") for word in words if word != "export")
-    return {key: value for key, equals, value in pairs if equals and key.isidentifier()}
+    out: dict[str, str] = {}
+    lines = iter(text.splitlines())
+    for line in lines:
+        key, equals, value = line.strip().removeprefix("export ").partition("=")
+        if not equals or not key.strip().isidentifier():
+            continue
+        value = value.strip()
+        while value[:1] in ("'", '"') and value:
+            try:
+                value = "".join(shlex.split(value, comments=True)[:1])
+                break
+            except ValueError:  # a quote that is open goes on in the next line
+                more = next(lines, None)
+                if more is None:
+                    raise ConfigError(f"{name}: {key.strip()}: a quote is not closed") from None
+                value = f"{value}\n{more}"
+        else:
+            value = value.partition(" #")[0].rstrip()
+        out[key.strip()] = value
+    return out
 
 
 def of_airflow(text: str, name: str) -> dict[str, str]:
