@@ -25,6 +25,7 @@ import yaml
 
 from headwater import config, connect
 from headwater.capture.connect.catalogue import with_own
+from headwater.capture.spark._properties import properties
 from headwater.errors import ConfigError
 from headwater.migrating import check_file
 
@@ -32,8 +33,19 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"((?:^<!-- [^\n]+ -->\n)*)^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GROUPS = ("headwater.transport", "headwater.store", "headwater.spark_extension", "headwater.smt")
 """Entry points that packages outside may register."""
-VARIABLES = {"LINEAGE_KEY": "k", "CONNECT_PASSWORD": "p"}
-"""What the examples take from the environment."""
+_TOOLS = re.compile(r"\s*(?:\$ )?(?:[A-Z_]+=\S* )*(?:headwater|pip|curl|make|export)\b")
+_DRAWN = re.compile("[─│┌└├┐┘┤►▶→✓]")
+
+
+class Anything(dict[str, str]):
+    """An environment in which every variable of an example is set."""
+
+    def __missing__(self, name: str) -> str:
+        return "http://example.org"
+
+    def get(self, name: str, other: Any = None) -> Any:
+        """The same for whoever asks so."""
+        return self[name]
 
 
 @dataclass(frozen=True)
@@ -73,13 +85,32 @@ def faults(block: Block, folder: Path) -> Iterator[str]:
         return
     check = CHECKS.get(block.language)
     if check is None:
-        known = ", ".join(sorted({*CHECKS, "python"}))
-        yield f"```{block.language or ' '}: say what it is, {known}; or before it <!-- not run: why -->"
+        known = ", ".join(sorted({*CHECKS, "python"} - {""}))
+        yield f"```{block.language}: say what it is, {known}; or before it <!-- not run: why -->"
         return
     try:
         yield from check(block, folder)
     except (ValueError, SyntaxError, ConfigError, yaml.YAMLError) as fault:
         yield str(fault)
+
+
+def _unnamed(block: Block, folder: Path) -> Iterator[str]:
+    """Without a language: commands, or a picture that was drawn; nobody can know of anything else."""
+    if _TOOLS.match(block.code):
+        yield from _bash(block, folder)
+    elif not _DRAWN.search(block.code):
+        known = ", ".join(sorted({*CHECKS, "python"} - {""}))
+        yield f"say what it is, {known}; or before it <!-- not run: why -->"
+
+
+def _properties(block: Block, folder: Path) -> Iterator[str]:
+    """Spark's are checked; of others it is known only that they can be read."""
+    if re.search(r"^spark\.", block.code, re.MULTILINE):
+        file = folder / "spark-defaults.conf"
+        file.write_text(block.code, encoding="utf-8")
+        yield from check_file(file).problems
+    elif not properties(block.code):
+        yield "no properties"
 
 
 def _text(block: Block, folder: Path) -> Iterator[str]:
@@ -115,7 +146,7 @@ def _toml(block: Block, folder: Path) -> Iterator[str]:
     elif "clusters" in table:
         file = folder / "connect.toml"
         file.write_text(block.code, encoding="utf-8")
-        connect.load(file, VARIABLES)
+        connect.load(file, Anything())
     else:
         file = folder / "headwater.toml"
         file.write_text(block.code, encoding="utf-8")
@@ -127,7 +158,7 @@ def _yaml(block: Block, folder: Path) -> Iterator[str]:
     if not isinstance(table, dict) or "transport" not in table:
         return  # somebody else's: that it is YAML is all that can be known
     file = folder / "openlineage.yml"
-    file.write_text(re.sub(r"\$\{LINEAGE_KEY\}", "k", block.code), encoding="utf-8")
+    file.write_text(re.sub(r"\$\{\w+\}", "k", block.code), encoding="utf-8")
     yield from check_file(file).problems
 
 
@@ -179,6 +210,8 @@ def _command(words: list[str]) -> Iterator[str]:
         yield from _curl(rest)
     elif tool == "make":
         yield from (f"no target {each}" for each in rest if "=" not in each and each not in _targets())
+    elif tool == "python" and rest and rest[0].endswith(".py"):
+        yield from () if (ROOT / rest[0]).is_file() else (f"no file {rest[0]}",)
     elif not (ROOT / tool).is_file():
         yield f"{tool}: can be neither run nor checked: say <!-- run --> or <!-- not run: why -->"
 
@@ -219,6 +252,8 @@ def _curl(rest: list[str]) -> Iterator[str]:
     method, target, body, form = "GET", "", None, False
     words = iter(rest)
     for word in words:
+        if word.startswith(">"):
+            break
         if word == "-X":
             method = next(words)
         elif word == "-G":
@@ -249,6 +284,8 @@ def _targets() -> set[str]:
 
 
 CHECKS = {
+    "": _unnamed,
+    "properties": _properties,
     "text": _text,
     "bash": _bash,
     "sh": _bash,

@@ -312,9 +312,7 @@ def test_what_asks_a_server_is_answered(file: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block", [each for each in all_blocks() if each.language != "python"], ids=name_of)
-def test_every_other_block_is_checked(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in doc_blocks.VARIABLES.items():
-        monkeypatch.setenv(name, value)
+def test_every_other_block_is_checked(block: Block, tmp_path: Path) -> None:
     found = list(doc_blocks.faults(block, tmp_path))
     assert not found, f"{name_of(block)}:\n{block.code}\n" + "\n".join(found)
 
@@ -325,6 +323,11 @@ def test_every_other_block_is_checked(block: Block, tmp_path: Path, monkeypatch:
         ("", "x"),
         ("sh", "headwater serve --prot 1"),
         ("dockerfile", "FROM scratch"),
+        ("", "headwater serve --prot 1"),
+        ("", "import headwater"),
+        ("properties", "spark.headwater.transprot x"),
+        ("bash", "python bench/nothing.py"),
+        ("bash", "curl -s ${URL}/hw/v1/exprot > log.jsonl"),
         ("text", "headwater serve --prot 1"),
         ("bash", "headwater sevre"),
         ("bash", "headwater store chekc"),
