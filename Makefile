@@ -209,8 +209,8 @@ bench: $(READY) ## figures against their floors; SIZE=full for full sizes, BENCH
 demo: $(READY) web-if-node ## dlt and Spark on a small shop, where its wrong number comes from, then a server to look at it; ONCE=1: assert and exit
 	@$(BIN)/headwater demo $(if $(ONCE),--once)
 
-docs: $(READY) ## write docs/cli.md and the reference in docs/settings.md from the code
-	@$(BIN)/python scripts/docs.py
+docs: $(READY) ## write the references in docs/ from the code, and build the site into site/
+	@$(BIN)/python scripts/docs.py site
 
 lock: $(READY) ## write locks/ from pyproject.toml; UPGRADE=1 for the newest versions
 	@$(BIN)/python scripts/locks.py write --uv "$(UV)" $(if $(UPGRADE),--upgrade)
@@ -223,5 +223,5 @@ sbom: $(READY) ## write dist/headwater.cdx.json (CycloneDX) and docs/licences.md
 	@$(BIN)/python scripts/sbom.py write --uv "$(UV)"
 
 clean: ## remove what the targets made
-	@rm -rf .venv .venvs .tools dist build web/node_modules web/shots src/headwater/serve/built .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .venvs .tools dist build site web/node_modules web/shots src/headwater/serve/built .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,21 +1,32 @@
-"""docs: the code -> docs/cli.md and the reference of docs/settings.md, the same on every machine.
+"""docs: the code -> docs/cli.md and the made parts of other pages, the same on every machine; and the site.
 
-python scripts/docs.py
+python scripts/docs.py          write what has changed
+python scripts/docs.py site     the same, then build the site
+
+A made part stands between `<!-- made: NAME -->` and `<!-- end -->`; PARTS says who makes it.
 """
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import docs_http
+import docs_modules
+import docs_site
+import docs_sizing
 import typer.main
 
-from headwater import config
+from headwater import config, migrating
 from headwater.cli import build_app
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 100
-REFERENCE = "## Reference\n\n"
+MADE = re.compile(r"(<!-- made: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 HEAD = """\
 # Commands
 
@@ -74,26 +85,38 @@ def cli() -> str:
     """The text of docs/cli.md."""
     parts = [HEAD]
     for name, command in commands().items():
-        parts.append(f"## `{name}`\n\n```\n{help_of(name, command)}\n```\n")
+        parts.append(f"## `{name}`\n\n```text\n{help_of(name, command)}\n```\n")
     return "\n".join(parts)
 
 
-def settings(text: str) -> str:
-    """The text of docs/settings.md with its reference made anew."""
-    head, mark, _ = text.partition(REFERENCE)
-    if not mark:
-        raise SystemExit("docs/settings.md has no '## Reference'")
-    return head + mark + config.document()
+PARTS: Mapping[str, Callable[[], str]] = {
+    "settings": config.document,
+    "routes": docs_http.routes,
+    "rooms": docs_modules.rooms,
+    "modules": docs_modules.modules,
+    "sizing": docs_sizing.sizing,
+    **{f"migrating-{tool}": partial(migrating.document, tool) for tool in migrating.TABLES},
+}
+"""Name of a made part -> its text."""
 
 
-def main() -> None:
+def made(text: str) -> str:
+    """A page with its made parts made anew."""
+    return MADE.sub(lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n{found[3]}", text)
+
+
+def main(wanted: list[str]) -> None:
     """Write what has changed."""
-    page = ROOT / "docs" / "settings.md"
-    for file, text in ((ROOT / "docs" / "cli.md", cli()), (page, settings(page.read_text()))):
-        if not file.exists() or file.read_text() != text:
-            file.write_text(text)
+    for file in [ROOT / "docs" / "cli.md", *docs_site.pages()]:
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        text = cli() if file.name == "cli.md" else made(before)
+        if before != text:
+            file.write_text(text, encoding="utf-8")
             print(f"wrote {file.relative_to(ROOT)}")
+    if "site" in wanted:
+        site = docs_site.build()
+        print(f"built {len(list(site.rglob('*.html')))} pages into {site.relative_to(ROOT)}/")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

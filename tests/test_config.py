@@ -555,6 +555,16 @@ def test_a_relative_log_file_starts_at_the_working_directory(world: World) -> No
     assert world.load().transport == f"file://{world.cwd}/logs/e.jsonl"
 
 
+@pytest.mark.parametrize("spool", ["/var/spool/x", {"dir": "/var/spool/x", "drain": "inline"}])
+def test_the_spool_of_a_transport_of_ours_is_the_setting(world: World, spool: Any) -> None:
+    table = {"type": "headwater.airflow.Transport", "url": "http://h", "spool": spool}
+    world.yml(json.dumps({"transport": table}))
+    made = world.load()
+    assert (made.transport, made.spool) == ("http://h", Path("/var/spool/x"))
+    assert dict(made.rooms.get("spool", {})) == ({} if isinstance(spool, str) else {"drain": "inline"})
+    assert config.check_file(world.cwd / "openlineage.yml") == []
+
+
 def test_noop_is_disabled(world: World) -> None:
     world.yml("transport: {type: noop}")
     assert (world.load().disabled, world.load().origins["disabled"]) == (True, "openlineage.yml")

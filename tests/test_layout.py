@@ -22,7 +22,7 @@ RANK = {
             "config plugins guard naming",
             "event",
             "facts capture transport redact",
-            "graph incidents emitter store",
+            "graph incidents emitter store migrating",
             "ingest query deliver keys",
             "pipeline work exchange",
             "serve spark dlt airflow connect",
@@ -53,6 +53,10 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "oblivion",
     ),
     "incidents": ("episodes", "history suspects"),
+    "migrating": (
+        "openlineage_spark datahub_agent dlt_openlineage connect_smt correlator_airflow marquez",
+        "of_spark of_connector of_variables of_server",
+    ),
     "query": (
         "nodes",
         "runs schemas",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +10,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headwater import config
-from headwater.capture.spark._properties import properties
-from headwater.capture.spark.agents import listeners
-from headwater.capture.spark.settings import read
-from headwater.capture.spark.trimming import DatasetNames
+from headwater import config, connect, migrating
 from headwater.cli._ask import JsonOption, print_json
+from headwater.config._files import read
 from headwater.errors import ConfigError
 
 app = typer.Typer(help="See and check settings.", no_args_is_help=True, rich_markup_mode=None)
@@ -59,52 +57,75 @@ def run_show(
 def run_check(
     file: Annotated[
         Path | None,
-        typer.Argument(
-            help="A headwater.toml, openlineage.yml or spark-defaults.conf; else what is in force."
-        ),
+        typer.Argument(help="A file of settings, ours or another tool's; else what is in force."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Whether a file of settings, or all that is in force, can be used; every fault is told.
 
+    Takes headwater.toml and connect.toml; of other tools openlineage.yml, spark-defaults.conf (with spark.openlineage.* and
+    spark.datahub.*), a connector's JSON, an .env file, airflow.cfg and marquez.yml. Of these every key is told with what
+    becomes of it: honoured, becomes …, no effect, remove, refused. Exits with 2 where something would not work.
+
     \b
     Examples:
       headwater config check headwater.toml
       headwater config check $SPARK_HOME/conf/spark-defaults.conf
+      headwater config check orders-sink.json
+      headwater config check .env --json
     """
     if file is not None and not file.exists():
         raise ConfigError(f"{file} does not exist")
-    warnings: list[str] = []
-    if file is not None and file.suffix == ".conf":
-        problems = _check_spark(file, warnings)
-    elif file is not None:
-        problems = config.check_file(file)
-    else:
-        try:
-            problems = config.check_rooms(config.load())
-        except ConfigError as fault:
-            problems = str(fault).splitlines()
-    if as_json:
-        print_json({"problems": problems, **({"warnings": warnings} if warnings else {})})
-    else:
-        typer.echo("\n".join(problems) or "nothing wrong")
-        for text in warnings:
-            typer.echo(f"warning: {text}", err=True)
-    raise typer.Exit(2 if problems else 0)
-
-
-def _check_spark(file: Path, warnings: list[str]) -> list[str]:
-    """What is wrong in a spark-defaults.conf; what has no effect, or would tell lineage twice, is a warning."""
     try:
-        conf = properties(file.read_text(encoding="utf-8"))
-        said = read(conf)
-        DatasetNames(said)
-        settings = config.load(between=said.layers, environ={}, cwd=file.parent, home=file.parent)
-    except (OSError, UnicodeDecodeError) as fault:
-        return [f"{file.name}: cannot be read: {fault}"]
+        if file is None:
+            report = migrating.Report("", problems=tuple(config.check_rooms(config.load())))
+        else:
+            report = _watched(file) or migrating.check_file(file)
     except ConfigError as fault:
-        return [f"{file.name}: {line}" for line in str(fault).splitlines()]
-    warnings += [f"{key} has no effect on Headwater" for key in said.unsupported]
-    warnings += said.warnings
-    warnings += [f"{each} captures lineage too: `headwater run --replace-agents`" for each in listeners(conf)]
-    return config.check_rooms(settings)
+        report = migrating.Report("", problems=tuple(str(fault).splitlines()))
+    if as_json:
+        print_json(report.told() if report.kind else {"problems": list(report.problems)})
+    else:
+        _print(report)
+    raise typer.Exit(2 if report.problems else 0)
+
+
+def _print(report: migrating.Report) -> None:
+    """Keys, then what to do; problems last, where they are seen."""
+    if report.keys:
+        table = Table(box=None, pad_edge=False)
+        table.add_column("key", overflow="fold", min_width=24)
+        table.add_column("verdict", no_wrap=True)
+        table.add_column("", overflow="fold")
+        for each in report.keys:
+            told = f"{each.to}; {each.why}" if each.to and each.why else each.to or each.why
+            table.add_row(each.key, each.verdict, _plain(told), style=_STYLES.get(each.verdict))
+        Console(markup=False, highlight=False).print(table)
+    for text in (report.settings.rstrip(), "\n".join(report.notes)):
+        if text:
+            typer.echo(f"\n{text}")
+    if report.keys or report.notes:
+        typer.echo("")
+    typer.echo("\n".join(report.problems) or "nothing wrong")
+    for text in report.warnings:
+        typer.echo(f"warning: {text}", err=True)
+
+
+_STYLES = {"refused": "red", "remove": "yellow", "becomes": "yellow"}
+
+
+def _plain(text: str) -> str:
+    """Without the marks of Markdown: the same texts stand in docs/migrating."""
+    return re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text).replace("`", "")
+
+
+def _watched(file: Path) -> migrating.Report | None:
+    """Of a connect.toml, which the watcher of Kafka Connect reads; None of any other file."""
+    if file.suffix != ".toml" or "clusters" not in read(file, []):
+        return None
+    problems: list[str] = []
+    try:
+        connect.load(file)
+    except ConfigError as fault:
+        problems = str(fault).splitlines()
+    return migrating.Report("connect.toml", problems=tuple(problems))

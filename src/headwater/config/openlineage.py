@@ -104,8 +104,15 @@ def ours(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
+    """As settings; `spool` is that setting itself, or a table as the room of that name."""
     named = {"transport": table["url"]} if "url" in table else {}
-    return {**named, **{f"transport.{name}": value for name, value in table.items() if name != "url"}}
+    spool = table.get("spool")
+    if isinstance(spool, Mapping):
+        named |= {"spool" if name == "dir" else f"spool.{name}": value for name, value in spool.items()}
+    elif spool is not None:
+        named["spool"] = spool
+    rest = {f"transport.{name}": value for name, value in table.items() if name not in ("url", "spool")}
+    return {**named, **rest}
 
 
 def _composite(options: dict[str, Any], cwd: Path) -> dict[str, Any]:

@@ -201,6 +201,7 @@ def _description(serving: Serving) -> OpenAPIConfig:
         ),
         components=Components(security_schemes=schemes),
         security=[{"bearer": []}, {"key": []}] if serving.needs_keys else None,
+        use_handler_docstrings=True,
     )
 
 
