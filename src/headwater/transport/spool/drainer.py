@@ -43,6 +43,9 @@ POLL, GROWTH = (
 HEARTBEAT = 5.0  # seconds after which its state is written again, though nothing changed
 AFRESH = 30.0  # seconds after which a heartbeat that stopped means that the drainer did
 TRIES = 3  # of an event alone, before it is suspected
+DESPAIR = (
+    16  # of an event alone, while the first of no other run was taken either: then later ones are tried, too
+)
 RESTED = 60.0  # seconds that one which stopped for a fault is left alone
 
 
@@ -213,18 +216,14 @@ class Drainer:
         return None
 
     def _set_aside(self, events: list[bytes], left: list[int], fault: TransportError) -> bool:
-        """Whether the way is free: where the receiver fails at one event alone and takes another, it is the event's fault.
-
-        The other is of another run: should the first be taken after all, it still comes before its run's next.
-        """
+        """Whether the way is free: where the receiver fails at one event alone and takes another, it is the event's fault."""
         if not fault.cause.startswith("http_5"):
             return False
         event, tries = events[left[0]], self._stubborn[1] if self._stubborn[0] == events[left[0]] else 0
         self._stubborn = event, tries + 1
         if tries + 1 < TRIES:
             return False
-        firsts = {run_of(events[at]) or str(at): at for at in reversed(left)}
-        others = sorted(at for at in firsts.values() if run_of(events[at]) != run_of(event))
+        others = _witnesses(events, left, tries + 1)
         if not others or self._send(events, left, [others[tries % len(others)]]) is not None:
             return False
         again = self._send(events, left, left[:1])
@@ -387,3 +386,19 @@ def _age(place: Place) -> float:
         return abs(clock.wall() - (place / "drainer.json").stat().st_mtime)
     except OSError:
         return AFRESH + RESTED
+
+
+def _witnesses(events: list[bytes], left: list[int], tries: int) -> list[int]:
+    """Where those stand whose being taken would show that the receiver is well, though it failed so often at the first.
+
+    They are of other runs, and each its run's first: whichever is taken comes before its run's next. Only where the first of
+    every run fails for long does a later one do, after those before it failed: else two such events would hold up all for ever.
+    """
+    queues: dict[str, list[int]] = {}
+    for at in left[1:]:
+        if (run := run_of(events[at])) != run_of(events[left[0]]):
+            queues.setdefault(run or str(at), []).append(at)
+    if tries < DESPAIR:
+        return [queue[0] for queue in queues.values()]
+    deep = (tries - DESPAIR) // max(1, len(queues)) % max(map(len, queues.values()), default=1)
+    return [queue[min(deep, len(queue) - 1)] for queue in queues.values()]
