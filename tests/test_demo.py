@@ -391,12 +391,23 @@ def test_a_store_that_tells_something_else_fails_the_demo(tmp_path: Path) -> Non
     store.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_one_that_is_stopped_midway_leaves_nothing(has_dlt: None, demo: Demo, number: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "moment"),
+    [
+        (signal.SIGINT, "load_shop.log"),  # dlt starts
+        (signal.SIGTERM, "spool/*"),  # its first event is written: a drainer starts
+        (signal.SIGTERM, "lake/silver"),  # Spark writes
+    ],
+)
+def test_one_that_is_stopped_midway_leaves_nothing(
+    request: pytest.FixtureRequest, demo: Demo, number: int, moment: str
+) -> None:
+    request.getfixturevalue("has_spark" if moment == "lake/silver" else "has_dlt")
     running = demo.start("--once")
     until = time.monotonic() + SECONDS
-    while not list(demo.temporary.glob("*/load_shop.log")) and time.monotonic() < until:
-        time.sleep(0.05)
+    while not list(demo.temporary.glob(f"*/{moment}")) and time.monotonic() < until:
+        assert running.poll() is None, ended(running).stderr
+        time.sleep(0.02)
     running.send_signal(number)
     done = ended(running)
     assert done.returncode == {signal.SIGTERM: 143, signal.SIGINT: 130}[number], done.stderr

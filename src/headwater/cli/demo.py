@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import tempfile
 import threading
 import time
 import webbrowser
@@ -66,14 +65,14 @@ def run(
     """Play, show, assert; then serve."""
     try:
         from headwater.demo.means import look
+        from headwater.demo.place import own_folder
         from headwater.demo.served import served
     except ModuleNotFoundError as fault:
         if (fault.name or "").startswith("headwater"):
             raise
         raise NotInstalled("headwater demo", "demo") from fault
     began = time.perf_counter()
-    with _leaving(), tempfile.TemporaryDirectory(prefix="headwater-demo-") as made:
-        folder = Path(made)
+    with _leaving(), own_folder() as folder:
         # nothing but what was asked for: no setting of the user's, no file in the working directory
         settings = config.load(
             {"store": store or f"sqlite:///{folder}/demo.db"}, environ={}, cwd=folder, home=folder

@@ -3,6 +3,7 @@
 shop      an HTTP API of nested JSON and a SQLite database
 means     what of dlt, Spark and Java is here
 place     a folder, an environment and processes of the demo's own
+served    a server inside this process, where events go
 programs  what is run: as a user would write it
 tale      a store -> the way of the column that is wrong, who is to blame, what it breaks
 acts      the order in which it happens

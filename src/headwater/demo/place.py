@@ -7,13 +7,15 @@ Java and a language: no setting of Headwater, OpenLineage, dlt, Spark or a proxy
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import site
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -139,6 +141,21 @@ def _end_drainer(writer: Writer) -> None:
     with suppress(ProcessLookupError):
         os.kill(writer.pid, signal.SIGTERM)  # it may be killed at any moment
     _wait(lambda: gone(writer) is not False, 10.0, lambda: None)
+
+
+@contextmanager
+def own_folder() -> Iterator[Path]:
+    """A temporary folder; in the end it is gone, though a process that was ended may write there for a moment yet."""
+    folder = Path(tempfile.mkdtemp(prefix="headwater-demo-"))
+    try:
+        yield folder
+    finally:
+        _wait(lambda: _removed(folder), 10.0, lambda: None)
+
+
+def _removed(folder: Path) -> bool:
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
 
 
 def _wait(done: Callable[[], bool], seconds: float, tick: Tick) -> bool:
