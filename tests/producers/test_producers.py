@@ -143,6 +143,51 @@ UNNAMED_TO_NAMED = {
 }  # fmt: skip
 
 
+# --- everybody
+
+
+def test_whatever_others_recorded_is_taken_and_every_name_in_it_leads_somewhere(
+    server: Asked, shared: Path
+) -> None:
+    """Airflow, dbt, Flink, Hive, Spark and tools unknown, and what Marquez is tested with: by the name that an event gave it,
+    each dataset and job is found, and each input and output of a run that completed is an edge of its job."""
+    files = sorted((shared / "events").rglob("*.json*"))
+    events = []
+    for file in files:
+        if file.name.startswith("food_delivery"):  # a template, not yet events
+            continue
+        text = file.read_text()
+        told = (
+            [json.loads(text)]
+            if file.suffix == ".json"
+            else [json.loads(line) for line in text.splitlines() if line]
+        )
+        events += [each for one in told for each in (one if isinstance(one, list) else [one])]
+    assert len(events) > 20
+    answers = server.client.post("/api/v1/lineage/batch", json=events).json()
+    assert answers["summary"]["failed"] == 0, answers
+    jobs, datasets, pairs = set(), set(), set()
+    for event in events:
+        job = event.get("job")
+        named = [*(event.get("inputs") or ()), *(event.get("outputs") or ())]
+        named += [event["dataset"]] if event.get("dataset") else []
+        datasets |= {(each["namespace"], each["name"]) for each in named}
+        if job:
+            jobs.add((job["namespace"], job["name"]))
+            if event.get("eventType") == "COMPLETE":
+                pairs |= {
+                    ((job["namespace"], job["name"]), (each["namespace"], each["name"])) for each in named
+                }
+    ids: dict[tuple[str, str, str], str] = {}
+    for kind, names in (("job", jobs), ("dataset", datasets)):
+        for namespace, name in names:
+            ids[kind, namespace, name] = server.get("show", node=f"{kind}:{namespace}:{name}")["id"]
+    assert pairs
+    for job, dataset in pairs:
+        mine, its = ids[("job", *job)], ids[("dataset", *dataset)]
+        assert {(mine, its), (its, mine)} & server.edges(mine), (job, dataset)
+
+
 # --- dbt
 
 
