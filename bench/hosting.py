@@ -27,7 +27,7 @@ def main() -> None:
     host, of, events, seed = (int(each) for each in sys.argv[1:5])
     spool, url, archive = sys.argv[5:]
     month = Month(Size.of(events, seed), host, of)
-    room = {"dir": spool, "linger": 3, "max_bytes": 16 << 30}
+    room = {"dir": spool, "linger": 20, "max_bytes": 16 << 30}
     emitter = Emitter(url, config.load({"spool": room}, environ={}))
     arrivals = month.arrivals()
     after: list[tuple[int, bytes]] = []

@@ -198,33 +198,40 @@ class Way:
                 alone = 0.0
             time.sleep(0.2)
 
+    def drainers(self) -> list[int]:
+        """The drainers that are at work."""
+        found = [each for spool in self.spools for each in places(spool) if drainer.drained(each)]
+        return [told.writer.pid for each in found if (told := drainer.state(each)) is not None]
+
     def kill(self, what: str, after: float) -> threading.Thread:
         """Kill the server or a drainer after so many seconds, at work."""
 
         def do() -> None:
             time.sleep(after)
+            self.look()
             if what == "server":
-                self.look()
                 self.server.kill()
                 time.sleep(random.SystemRandom().uniform(0.2, 2))
                 self.server.start()
                 self.killed[what] = round(after, 2)
-                return
-            until = time.monotonic() + 60
-            while time.monotonic() < until:
-                for place in (each for spool in self.spools for each in places(spool)):
-                    told = drainer.state(place)
-                    if told is not None and told.doing == "draining" and drainer.drained(place):
-                        self.look()
-                        with suppress(ProcessLookupError):
-                            os.kill(told.writer.pid, signal.SIGKILL)
-                            self.killed[what] = round(after, 2)
-                            return
-                time.sleep(0.01)
+            elif pids := self.drainers():
+                with suppress(ProcessLookupError):
+                    os.kill(random.SystemRandom().choice(pids), signal.SIGKILL)
+                    self.killed[what] = round(after, 2)
 
         thread = threading.Thread(target=do)
         thread.start()
         return thread
+
+    def end(self) -> None:
+        """End the drainers, which would wait for more."""
+        pids = self.drainers()
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        until = time.monotonic() + 30
+        while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < until:
+            time.sleep(0.05)
 
 
 # --- what is measured after each tenth
@@ -282,7 +289,8 @@ def live(way: Way, size: Size, archive: Path) -> tuple[list[dict[str, float]], L
             host.begin(tenth)
         killing = None
         if tenth in deaths:
-            killing = way.kill(deaths[tenth], rows[-1]["seconds"] * chance.uniform(0.1, 0.8))
+            usual = median(row["seconds"] for row in rows if not row["died"])
+            killing = way.kill(deaths[tenth], usual * chance.uniform(0.05, 0.7))
         told = []
         for host in way.hosts:
             told.append(host.ended())
@@ -386,6 +394,7 @@ def month(events: int, hosts: int, seed: int, store: str | None, folder: Path, n
     finally:
         for host in way.hosts:
             host.stop()
+        way.end()
         server.stop()
     disk = disk_of(url) - empty
     opened = open_store(url)
@@ -395,9 +404,10 @@ def month(events: int, hosts: int, seed: int, store: str | None, folder: Path, n
     say("what the server holds is what the generator says" if not wrong else "; ".join(wrong))
     sink, spark = piped(archive, folder)
     say(f"pipeline: {told['sent'] / spark['wall']:,.0f} events/s with Spark's start; comparing tables")
-    session = pipeline.open_session("local[2]")
+    small = ledger.told["sent"] < 100_000
+    session = pipeline.open_session("local[2]", {"spark.sql.shuffle.partitions": "2"} if small else {})
     try:
-        more, compared = proving.equal(url, session, sink)
+        more, compared = proving.equal(url, session, sink, whole=small)
     finally:
         session.stop()
     wrong += more
@@ -421,7 +431,7 @@ def tell(notes: Notes, way: Way, size: Size, rows: list[dict[str, float]], ledge
         f" Killed on the way: {' and '.join(f'the {what}' for what in sorted(way.killed))}."
     )
     cpu = {role: 1000 * way.accounts.cpu(role) / sent for role in ("drainer", "server")}
-    emit = sent / sum(row["events"] / row["emit_rate"] for row in rows)
+    emit = sent / sum(row["emitting"] for row in rows)
     notes.table(
         "stages",
         ("stage", "events/s", "CPU-s per 1,000", "peak MB of a process", "bytes on disk an event"),

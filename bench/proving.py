@@ -134,8 +134,11 @@ def summed(table: Rows) -> Sum:
     return found
 
 
-def equal(url: str, spark: Any, sink: str) -> tuple[list[str], int]:
-    """The tables that differ between a store and a pipeline's sink; and how many rows were compared."""
+def equal(url: str, spark: Any, sink: str, *, whole: bool) -> tuple[list[str], int]:
+    """The tables that differ between a store and a pipeline's sink; and how many rows were compared.
+
+    A `whole` table is fetched at once, which is quicker; a large one piece by piece.
+    """
     from headwater import pipeline
 
     wrong, total = [], 0
@@ -143,7 +146,8 @@ def equal(url: str, spark: Any, sink: str) -> tuple[list[str], int]:
     try:
         for name in NAMES:
             ours = summed(stored(store, name))
-            theirs = summed(told(name, pipeline.read(spark, sink, name).toLocalIterator()))
+            frame = pipeline.read(spark, sink, name)
+            theirs = summed(told(name, frame.collect() if whole else frame.toLocalIterator()))
             total += ours.count
             if ours != theirs:
                 wrong.append(
