@@ -24,23 +24,20 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from company import DAYS, TENTHS, Size
 from headwater.store import open_store
-from headwater.transport.spool import backlog, dead, drainer
-from headwater.transport.spool.place import Place, places
+from headwater.transport.spool import dead
+from headwater.transport.spool.place import places
 from ledger import Ledger, joined
+from living import HERE, Host, Server, Way
 from noting import Notes
-from sending import Asking, ask, cpu_of, memory_of
+from sending import Asking
 
-HERE = Path(__file__).resolve().parent
 FULL = 3_000_000
 BYTES = 8_000
 """What an event may take on disk at most, all copies together."""
@@ -50,188 +47,6 @@ BEGAN = time.perf_counter()
 def say(text: str) -> None:
     """How far it is."""
     print(f"[{time.perf_counter() - BEGAN:6.0f} s] {text}", file=sys.stderr, flush=True)
-
-
-# --- processes
-
-
-class Accounts:
-    """CPU and peak memory of processes by their role, those that were killed included."""
-
-    def __init__(self) -> None:
-        self._seen: dict[tuple[str, int], tuple[float, float]] = {}
-        self._lock = threading.Lock()
-
-    def look(self, role: str, pid: int) -> None:
-        """Take note of a process, if it is still there."""
-        with suppress(OSError, IndexError), self._lock:
-            cpu, mb = cpu_of(pid), memory_of(pid)
-            before = self._seen.get((role, pid), (0.0, 0.0))
-            self._seen[role, pid] = (max(cpu, before[0]), max(mb, before[1]))
-
-    def cpu(self, role: str) -> float:
-        """CPU-seconds of all that had the role."""
-        with self._lock:
-            return sum(cpu for (name, _), (cpu, _) in self._seen.items() if name == role)
-
-    def peak(self, role: str) -> float:
-        """Megabytes of the largest that had the role."""
-        with self._lock:
-            return max((mb for (name, _), (_, mb) in self._seen.items() if name == role), default=0.0)
-
-
-class Server:
-    """A `headwater serve` that can be killed and comes back at the same port."""
-
-    def __init__(self, store: str, folder: Path) -> None:
-        from services import free_port  # of the tests
-
-        self.store, self.port, self._log = store, free_port(), folder / "server.log"
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "headwater", "serve", "--store", self.store, "--port", str(self.port)]  # fmt: skip
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        until = time.monotonic() + 120
-        while True:
-            with suppress(OSError, AssertionError):
-                ask(self.port, "/ready")
-                return
-            assert self._process.poll() is None, self._log.read_text()[-2000:]
-            assert time.monotonic() < until, "the server does not get ready"
-            time.sleep(0.05)
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
-
-    def kill(self) -> None:
-        assert self._process is not None
-        os.kill(self.pid, signal.SIGKILL)
-        self._process.wait(20)
-
-    def stop(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
-            self._process.wait(120)
-
-
-class Host:
-    """A process of `hosting`."""
-
-    def __init__(self, number: int, of: int, events: int, seed: int, spool: Path, url: str, archive: Path) -> None:  # fmt: skip
-        words = [str(each) for each in (number, of, events, seed, spool, url, archive)]
-        self._process = subprocess.Popen(
-            [sys.executable, str(HERE / "hosting.py"), *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={key: value for key, value in os.environ.items() if not key.startswith(("HEADWATER_", "OPENLINEAGE_"))},
-        )  # fmt: skip
-
-    def begin(self, tenth: int) -> None:
-        assert self._process.stdin is not None
-        print(f"tenth {tenth}", file=self._process.stdin, flush=True)
-
-    def ended(self) -> dict[str, float]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, "a host has ended before its month"
-        told: dict[str, float] = json.loads(line)
-        return told
-
-    def end(self) -> None:
-        assert self._process.stdin is not None
-        print("end", file=self._process.stdin, flush=True)
-        self._process.stdin.close()
-        assert self._process.wait(60) == 0, "a host failed"
-
-    def stop(self) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait(20)
-
-
-def waits(spools: list[Path]) -> list[Place]:
-    """The places in which events still wait; what little is left is read, to tell events from headers."""
-    found = []
-    for place in (each for spool in spools for each in places(spool)):
-        size = backlog.total_bytes(place)
-        if size > 1 << 20 or (size and next(backlog.waiting_events(place), None) is not None):
-            found.append(place)
-    return found
-
-
-@dataclass
-class Way:
-    """From the hosts to the server: what is running, and what was seen of it."""
-
-    server: Server
-    spools: list[Path]
-    hosts: list[Host]
-    accounts: Accounts = field(default_factory=Accounts)
-    killed: dict[str, Any] = field(default_factory=dict)
-    helped: int = 0
-
-    def look(self) -> None:
-        """Take note of every process."""
-        self.accounts.look("server", self.server.pid)
-        for place in (each for spool in self.spools for each in places(spool)):
-            told = drainer.state(place)
-            if told is not None and drainer.drained(place):
-                self.accounts.look("drainer", told.writer.pid)
-
-    def deliver(self) -> None:
-        """Wait until nothing waits. Who emits starts a drainer; where nobody does any more, an operator would."""
-        alone = 0.0
-        while left := waits(self.spools):
-            self.look()
-            busy = all(drainer.drained(place) for place in left)
-            alone = 0.0 if busy else alone + 0.2
-            if alone > 5:  # the last was killed after the last emit
-                for place in left:
-                    command = [sys.executable, "-m", "headwater", "spool", "drain", "--dir", str(place.folder.parent)]  # fmt: skip
-                    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                    self.helped += 1
-                alone = 0.0
-            time.sleep(0.2)
-
-    def drainers(self) -> list[int]:
-        """The drainers that are at work."""
-        found = [each for spool in self.spools for each in places(spool) if drainer.drained(each)]
-        return [told.writer.pid for each in found if (told := drainer.state(each)) is not None]
-
-    def kill(self, what: str, after: float) -> threading.Thread:
-        """Kill the server or a drainer after so many seconds, at work."""
-
-        def do() -> None:
-            time.sleep(after)
-            self.look()
-            if what == "server":
-                self.server.kill()
-                time.sleep(random.SystemRandom().uniform(0.2, 2))
-                self.server.start()
-                self.killed[what] = round(after, 2)
-            elif pids := self.drainers():
-                with suppress(ProcessLookupError):
-                    os.kill(random.SystemRandom().choice(pids), signal.SIGKILL)
-                    self.killed[what] = round(after, 2)
-
-        thread = threading.Thread(target=do)
-        thread.start()
-        return thread
-
-    def end(self) -> None:
-        """End the drainers, which would wait for more."""
-        pids = self.drainers()
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
-        until = time.monotonic() + 30
-        while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < until:
-            time.sleep(0.05)
 
 
 # --- what is measured after each tenth
@@ -284,6 +99,7 @@ def live(way: Way, size: Size, archive: Path) -> tuple[list[dict[str, float]], L
     rows: list[dict[str, float]] = []
     sent = 0
     for tenth in range(TENTHS):
+        way.look()  # what was asked after the last is no part of this one
         began, cpu = time.perf_counter(), {role: way.accounts.cpu(role) for role in ("server", "drainer")}
         for host in way.hosts:
             host.begin(tenth)
@@ -310,7 +126,7 @@ def live(way: Way, size: Size, archive: Path) -> tuple[list[dict[str, float]], L
             "seconds": took,
             "emitted": emitted,
             "rate": count / took,
-            "emit_rate": count / max(1e-9, sum(each["emitting"] for each in told)) ,
+            "emitting": sum(each["emitting"] for each in told),
             "p50": median(each["p50"] for each in told),
             "p99": max(each["p99"] for each in told),
             "emit_cpu": 1000 * sum(each["cpu"] for each in told) / max(1, count),
@@ -430,7 +246,7 @@ def tell(notes: Notes, way: Way, size: Size, rows: list[dict[str, float]], ledge
         f" {sum(incidents.values()):,} incidents ({', '.join(f'{count:,} {what}' for what, count in incidents.items())})."
         f" Killed on the way: {' and '.join(f'the {what}' for what in sorted(way.killed))}."
     )
-    cpu = {role: 1000 * way.accounts.cpu(role) / sent for role in ("drainer", "server")}
+    cpu = {role: sum(row[f"{role}_cpu"] * row["events"] for row in rows) / sent for role in ("drainer", "server")}  # fmt: skip
     emit = sent / sum(row["emitting"] for row in rows)
     notes.table(
         "stages",
@@ -489,7 +305,7 @@ def main() -> None:
     notes = Notes("month", packages=("msgspec", "sqlalchemy", "pyspark", "zstandard"))
     given = parser.parse_args()
     events = FULL if given.full else given.events
-    sys.path.append(str(HERE.parent / "tests"))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # then what was started is ended, too
     with tempfile.TemporaryDirectory(prefix="headwater-month-", dir=given.folder) as text:
         free = shutil.disk_usage(text).free
         if free < BYTES * events:
