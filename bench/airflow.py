@@ -113,7 +113,7 @@ def main() -> None:
             rows = measure(version, 105 if chosen.full else 21, Path(folder))
             lines[f"Airflow {version}"] = report(version, rows, notes)
     if not lines:
-        sys.exit("no Airflow was measured")
+        return  # none is here: what is known of it stays
     notes.plot("added", "bar", "Airflow: milliseconds added to an event", "state of the server", "ms", lines)
     notes.keep()
 

@@ -39,7 +39,7 @@ from noting import Notes
 from sending import Asking
 
 FULL = 3_000_000
-BYTES = 8_000
+BYTES = 5_000
 """What an event may take on disk at most, all copies together."""
 BEGAN = time.perf_counter()
 
@@ -191,7 +191,8 @@ def month(events: int, hosts: int, seed: int, store: str | None, folder: Path, n
     opened.close()
     empty = disk_of(url)
     archive, spools = folder / "archive", [folder / "spool-0", folder / "spool-1"][: min(2, hosts)]
-    archive.mkdir()
+    for each in (archive, *spools):
+        each.mkdir()
     server = Server(url, folder)
     way = Way(server, spools, [])
     try:

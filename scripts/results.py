@@ -98,10 +98,11 @@ def _section(name: str, found: Figures) -> str:
         table = left.pop(place[2], None)
         return "" if table is None else _table(table)
 
+    words = "" if "<!-- words -->" in told else "\n\n".join(found["words"])
     text = _PLACE.sub(put, told)
     more = [_table(table) for _, table in sorted(left.items())]
     drawn = [f"![{plot['title']}](../docs/plots/{name}-{each}.svg)" for each, plot in sorted(found["plots"].items())]  # fmt: skip
-    parts = [f"## {title} (`{found['command']}`)", _taken(found), text, *more, *drawn]
+    parts = [f"## {title} (`{found['command']}`)", _taken(found), words, text, *more, *drawn]
     return re.sub(r"\n{3,}", "\n\n", "\n\n".join(part for part in parts if part))
 
 
