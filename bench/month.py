@@ -205,7 +205,7 @@ def month(events: int, hosts: int, seed: int, store: str | None, folder: Path, n
         say(f"{told['sent']:,} sent, {ledger.events.count:,} of them distinct, {told['late']:,} late, {told['disordered']:,} out of order; proving")  # fmt: skip
         letters = sum(1 for spool in spools for place in places(spool) for _ in dead.letters(place))
         wrong = [f"{letters} dead letters"] if letters else []
-        more, incidents = proving.incidents(server.port, ledger)
+        more, incidents = proving.incidents(proving.over_http(server.port), ledger)
         wrong += more
         way.look()
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -87,8 +87,8 @@ def against(store: Store, ledger: Ledger) -> tuple[list[str], dict[str, Any]]:
     return wrong, found
 
 
-def incidents(port: int, ledger: Ledger) -> tuple[list[str], dict[str, int]]:
-    """The incidents that the server lists, beside those that the generator made."""
+def incidents(pages: Callable[[int], dict[str, Any]], ledger: Ledger) -> tuple[list[str], dict[str, int]]:
+    """The incidents that are listed, a thousand from a place on, beside those that the generator made."""
     places = {
         f"dataset:{alias.replace(chr(10), ':')}": f"dataset:{place.replace(chr(10), ':')}"
         for alias, place in ledger.aliases.items()
@@ -96,7 +96,7 @@ def incidents(port: int, ledger: Ledger) -> tuple[list[str], dict[str, int]]:
     found = set()
     offset = 0
     while True:
-        page = json.loads(ask(port, f"/hw/v1/incidents?status=all&days=3650&limit=1000&offset={offset}"))
+        page = pages(offset)
         for each in page["incidents"]:
             node = each.get("dataset") or each["job"]
             found.add(
@@ -121,6 +121,12 @@ def incidents(port: int, ledger: Ledger) -> tuple[list[str], dict[str, int]]:
         missing, more = sorted(expected - found), sorted(found - expected)
         wrong.append(f"incidents: {len(missing)} missing {missing[:3]}, {len(more)} too many {more[:3]}")
     return wrong, dict(sorted(counts.items()))
+
+
+def over_http(port: int) -> Callable[[int], dict[str, Any]]:
+    """The pages of a server's list."""
+    path = "/hw/v1/incidents?status=all&days=3650&limit=1000&offset="
+    return lambda offset: json.loads(ask(port, f"{path}{offset}"))  # type: ignore[no-any-return]
 
 
 # --- the server's tables beside the pipeline's

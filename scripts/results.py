@@ -147,14 +147,13 @@ def draw(plot: Figures) -> str:
 
     style = {"svg.hashsalt": "headwater", "svg.fonttype": "none", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}  # fmt: skip
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+        bars = sum(map(len, plot["lines"].values())) if plot["kind"] == "bar" else 0
+        figure = Figure(figsize=(6.4, max(3.2, 0.9 + 0.2 * bars)), layout="constrained")
         axes = figure.subplots()
         (_bars if plot["kind"] == "bar" else _lines)(axes, plot)
         axes.set_title(plot["title"], fontsize=10, loc="left")
-        axes.set_xlabel(plot["x"])
-        axes.set_ylabel(plot["y"])
         if len(plot["lines"]) > 1:
-            axes.legend(frameon=False, fontsize=8)
+            figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
         out = StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return re.sub(r"[ \t]+$", "", out.getvalue(), flags=re.MULTILINE)
@@ -163,28 +162,52 @@ def draw(plot: Figures) -> str:
 _COLOURS = ("#1a73a8", "#d97706", "#6b7280", "#7c3aed", "#059669", "#be123c")
 
 
+def _natural(text: str) -> list[tuple[int, str]]:
+    """2 before 13, though not as text."""
+    return [(int(each), "") if each.isdigit() else (0, each) for each in re.split(r"(\d+)", text)]
+
+
 def _lines(axes: Any, plot: Figures) -> None:
-    for colour, (label, points) in zip(_COLOURS, sorted(plot["lines"].items()), strict=False):
-        axes.plot(*zip(*points, strict=True), marker="o", markersize=3, linewidth=1.4, color=colour, label=label)  # fmt: skip
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    for colour, label in zip(_COLOURS, sorted(plot["lines"], key=_natural), strict=False):
+        axes.plot(*zip(*plot["lines"][label], strict=True), marker="o", markersize=3, linewidth=1.4, color=colour, label=label)  # fmt: skip
     if plot["log"]:
         axes.set_xscale("log")
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel(plot["x"])
+    axes.set_ylabel(plot["y"])
     axes.grid(alpha=0.25)
 
 
 def _bars(axes: Any, plot: Figures) -> None:
-    places = list(dict.fromkeys(at for points in plot["lines"].values() for at, _ in points))
-    width = 0.8 / len(plot["lines"])
-    for number, (label, points) in enumerate(sorted(plot["lines"].items())):
-        at = [places.index(each) + (number - (len(plot["lines"]) - 1) / 2) * width for each, _ in points]
-        drawn = axes.bar(at, [value for _, value in points], width * 0.95, color=_COLOURS[number % len(_COLOURS)], label=label)  # fmt: skip
-        axes.bar_label(drawn, fmt="{:,.3g}", fontsize=7, padding=1)
-    axes.set_xticks(range(len(places)), places)
+    """Lying down: words are long."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    labels = sorted(plot["lines"], key=_natural)
+    places = list(dict.fromkeys(at for label in labels for at, _ in plot["lines"][label]))
+    width = 0.8 / len(labels)
+    for number, label in enumerate(labels):
+        points = plot["lines"][label]
+        at = [places.index(each) + (number - (len(labels) - 1) / 2) * width for each, _ in points]
+        drawn = axes.barh(at, [value for _, value in points], width * 0.95, color=_COLOURS[number % len(_COLOURS)], label=label)  # fmt: skip
+        told = [f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for _, value in points]
+        axes.bar_label(drawn, told, fontsize=7, padding=2)
+    axes.set_yticks(range(len(places)), [each.replace("\n", " ") for each in places])
+    axes.invert_yaxis()
     if plot["log"]:
-        axes.set_yscale("log")
-    axes.grid(axis="y", alpha=0.25)
+        axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel(plot["y"])
+    axes.set_ylabel(plot["x"])
+    axes.margins(x=0.12)
+    axes.grid(axis="x", alpha=0.25)
 
 
 # --- the command

@@ -21,6 +21,7 @@ from headwater.capture.connect.snapshots import Connector, Task
 from headwater.capture.dlt.events import State as DltState
 from headwater.capture.dlt.events import interpret as dlt_events
 from headwater.ingest import ingest_all
+from headwater.query.incidents import list_incidents
 from headwater.store import Store, open_store
 
 ROOT = Path(__file__).parents[2]
@@ -182,6 +183,22 @@ def test_a_store_that_holds_all_agrees_and_one_event_less_is_found(kept: Store) 
     wrong, found = proving.against(kept, told)
     assert wrong == []
     assert found["log"] == len(set(lines))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_incidents_are_those_that_the_generator_made(kept: Store, seed: int) -> None:
+    told, lines = lived(4_000, seed)
+    list(ingest_all(kept, lines))
+
+    def pages(offset: int) -> dict[str, Any]:
+        return list_incidents(kept, status="all", days=3650, limit=1000, offset=offset)
+
+    wrong, found = proving.incidents(pages, told)
+    assert wrong == []
+    assert sum(found.values()) == len(told.incidents()) > 5
+    told.outcome(("run", "job:dlt:nowhere", "run", ""), 1, True)
+    wrong, _ = proving.incidents(pages, told)
+    assert "1 missing" in wrong[0]
 
 
 @pytest.mark.parametrize("what", ["edge", "run", "dataset", "assertion", "column"])
