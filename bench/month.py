@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -195,10 +196,14 @@ def month(events: int, hosts: int, seed: int, store: str | None, folder: Path, n
         each.mkdir()
     server = Server(url, folder)
     way = Way(server, spools, [])
-    try:
+    with ExitStack() as ends:  # each is done, whatever became of the others
+        ends.callback(server.stop)
+        ends.callback(way.end)
         server.start()
         target = f"http://127.0.0.1:{server.port}"
         way.hosts += [Host(at, hosts, events, seed, spools[at % len(spools)], target, archive) for at in range(hosts)]  # fmt: skip
+        for host in way.hosts:
+            ends.callback(host.stop)
         say(f"{size.departments * 50:,} jobs of {size.departments} departments, {size.cycles} cycles in the month, {hosts} hosts")  # fmt: skip
         rows, ledger = live(way, size, archive)
         told = ledger.told
@@ -208,11 +213,6 @@ def month(events: int, hosts: int, seed: int, store: str | None, folder: Path, n
         more, incidents = proving.incidents(proving.over_http(server.port), ledger)
         wrong += more
         way.look()
-    finally:
-        for host in way.hosts:
-            host.stop()
-        way.end()
-        server.stop()
     disk = disk_of(url) - empty
     opened = open_store(url)
     more, found = proving.against(opened, ledger)
