@@ -396,7 +396,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=["ingest", "reads", "incidents"])
     parser.add_argument("--stores", nargs="*", default=["sqlite", "postgres"])
     parser.add_argument("--marquez", help="the url of a Marquez server, to be measured in the same run")
-    notes = Notes("backend", packages=("litestar", "uvicorn", "sqlalchemy", "psycopg", "msgspec"))
+    notes = Notes(
+        "backend", packages=("litestar", "uvicorn", "sqlalchemy", "psycopg", "msgspec"), untold=("--marquez",)
+    )
     asked = parser.parse_args()
     if "postgres" in asked.stores and postgres_bin() is None:
         say("Postgres is skipped: it is not here (apt install postgresql)")

@@ -254,8 +254,8 @@ def tell(notes: Notes, way: Way, size: Size, rows: list[dict[str, float]], ledge
         ("stage", "events/s", "CPU-s per 1,000", "peak MB of a process", "bytes on disk an event"),
         [
             ("emit, of one host", f"{emit:,.0f}", f"{sum(r['emit_cpu'] * r['events'] for r in rows) / sent:.3f}", f"{max(r['host_mb'] for r in rows):,.0f}", ""),
-            ("drainer", "", f"{cpu['drainer']:.3f}", f"{way.accounts.peak('drainer'):,.0f}", ""),
-            (f"server, {kind}", "", f"{cpu['server']:.3f}", f"{way.accounts.peak('server'):,.0f}", f"{disk / distinct:,.0f}"),
+            ("drainer", f"{1000 / max(cpu['drainer'], 0.001):,.0f} a CPU-second", f"{cpu['drainer']:.3f}", f"{way.accounts.peak('drainer'):,.0f}", ""),
+            (f"server, {kind}", f"{1000 / max(cpu['server'], 0.001):,.0f} a CPU-second", f"{cpu['server']:.3f}", f"{way.accounts.peak('server'):,.0f}", f"{disk / distinct:,.0f}"),
             ("hosts, drainers and server together", f"{sent / wall:,.0f}", "", "", ""),
             ("pipeline, Spark's start included", f"{sent / spark['wall']:,.0f}", f"{1000 * spark['cpu'] / sent:.3f}", f"{spark['mb']:,.0f} (all)", f"{tables / distinct:,.0f}"),
         ],
@@ -303,7 +303,9 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=4, help="processes that emit (4)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where it may write; else a temporary directory")
-    notes = Notes("month", packages=("msgspec", "sqlalchemy", "pyspark", "zstandard"))
+    notes = Notes(
+        "month", packages=("msgspec", "sqlalchemy", "pyspark", "zstandard"), untold=("--folder", "--store")
+    )
     given = parser.parse_args()
     events = FULL if given.full else given.events
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # then what was started is ended, too

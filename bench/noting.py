@@ -43,12 +43,13 @@ def machine() -> dict[str, Any]:
 class Notes:
     """What one bench finds."""
 
-    def __init__(self, name: str, packages: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, packages: Sequence[str] = (), untold: Sequence[str] = ()) -> None:
+        """`untold` are options whose values are nobody's business: urls with passwords, places on this machine."""
         self._file = _taken("--json")
         self._began, self._load = time.time(), os.getloadavg()[0]
         self._told: dict[str, Any] = {
             "bench": name,
-            "command": " ".join([f"bench/{name}.py", *sys.argv[1:]]),
+            "command": " ".join([f"bench/{name}.py", *_told(sys.argv[1:], untold)]),
             "full": "--full" in sys.argv,
             "versions": _versions(packages),
             "words": [],
@@ -129,6 +130,18 @@ def _taken(option: str) -> Path | None:
     file = Path(sys.argv[at + 1])
     del sys.argv[at : at + 2]
     return file
+
+
+def _told(words: Sequence[str], untold: Sequence[str]) -> list[str]:
+    """The words of a command line without some options and what follows them."""
+    left, kept = list(words), []
+    while left:
+        word = left.pop(0)
+        if word.partition("=")[0] not in untold:
+            kept.append(word)
+        elif "=" not in word and left:
+            left.pop(0)
+    return kept
 
 
 def _versions(packages: Sequence[str]) -> dict[str, str]:

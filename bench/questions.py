@@ -111,7 +111,7 @@ def hub(url: str, notes: Notes, readers: int = 5_000) -> None:
 
 
 def main() -> None:
-    notes = Notes("questions", packages=("sqlalchemy",))
+    notes = Notes("questions", packages=("sqlalchemy",), untold=("--postgres",))
     given = argparse.ArgumentParser()
     given.add_argument("--full", action="store_true")
     given.add_argument("--sizes", default="1000,5000")

@@ -198,7 +198,7 @@ def _bars(axes: Any, plot: Figures) -> None:
         drawn = axes.barh(at, [value for _, value in points], width * 0.95, color=_COLOURS[number % len(_COLOURS)], label=label)  # fmt: skip
         told = [f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for _, value in points]
         axes.bar_label(drawn, told, fontsize=7, padding=2)
-    axes.set_yticks(range(len(places)), [each.replace("\n", " ") for each in places])
+    axes.set_yticks(range(len(places)), [str(each).replace("\n", " ") for each in places])
     axes.invert_yaxis()
     if plot["log"]:
         axes.set_xscale("log")
