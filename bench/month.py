@@ -212,7 +212,6 @@ def month(events: int, hosts: int, seed: int, store: str | None, folder: Path, n
         wrong = [f"{letters} dead letters"] if letters else []
         more, incidents = proving.incidents(proving.over_http(server.port), ledger)
         wrong += more
-        way.look()
     disk = disk_of(url) - empty
     opened = open_store(url)
     more, found = proving.against(opened, ledger)
