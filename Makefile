@@ -14,9 +14,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
-BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/connect.py bench/datahub.py bench/web.py)))
+BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/connect.py bench/datahub.py bench/web.py bench/month.py)))
 LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt live-datahub live-web live-demo live-story
-BACKEND := tests/facts tests/store tests/serve tests/transport tests/test_event.py tests/test_graph.py tests/test_ingest.py
+BACKEND := tests/facts tests/store tests/serve tests/transport tests/bench tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
 SPARK_3.5 := 'pyspark==3.5.*' 'numpy<2' 'pyarrow<18' 'pandas<2.3' setuptools
@@ -41,7 +41,7 @@ WEB_READY := web/node_modules/.ready
 NODE := $(shell node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null && echo node)
 NO_NODE := needs Node 20.19 or newer with npm (Debian: apt install nodejs npm, or see nodejs.org)
 
-.PHONY: help setup check check-web test test-web test-pythons web web-if-node smoke live live-jars $(LIVE) bench demo docs lock dist sbom clean
+.PHONY: help setup check check-web test test-web test-pythons web web-if-node smoke live live-jars $(LIVE) bench results demo docs lock dist sbom clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -202,9 +202,16 @@ live-story: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready ## the whole 
 	@$(BIN)/python scripts/live_jars.py broker connect debezium-postgres iceberg-sink avro-converter schema-registry spark-4.1
 	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest -s tests/live_story
 
-bench: $(READY) ## figures against their floors; SIZE=full for full sizes, BENCHES=graph for one
-	@for name in $(BENCHES); do \
-		echo "== $$name"; $(BIN)/python bench/$$name.py $(if $(filter full,$(SIZE)),--full); done
+bench: $(READY) ## figures against their floors and peers, told in bench/RESULTS.md; SIZE=full for full sizes, BENCHES=graph for one
+	@failed=; for name in $(BENCHES); do \
+		echo "== $$name"; \
+		$(BIN)/python bench/$$name.py $(if $(filter full,$(SIZE)),--full) --json bench/figures/$$name.json || failed="$$failed $$name"; \
+	done; \
+	$(BIN)/python scripts/results.py || failed="$$failed results"; \
+	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
+
+results: $(READY) ## write bench/RESULTS.md and docs/plots from bench/figures and bench/told
+	@$(BIN)/python scripts/results.py
 
 demo: $(READY) web-if-node ## dlt and Spark on a small shop, where its wrong number comes from, then a server to look at it; ONCE=1: assert and exit
 	@$(BIN)/headwater demo $(if $(ONCE),--once)

@@ -1,10 +1,10 @@
 """airflow: a DAG of many tasks in a real Airflow -> what an event costs its task with our transport, beside the console's.
 
-    python bench/airflow.py [--full] [--versions 3 2.11]
+    python bench/airflow.py [--full] [--versions 3 2.11] [--json FILE]
 
 Needs the environments that `make live-airflow` makes. One run of `airflow dags test` per version; every event is timed
 with both, in the process that Airflow makes for it: import, making the transport, emit. Seven states of a server take turns.
-Tables go to stdout, to be pasted; progress to stderr.
+Tables go to stdout; progress to stderr.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+
+from noting import Notes
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [
@@ -76,24 +78,25 @@ def progress(version: str, results: Path, expected: int) -> Iterator[None]:
     thread.join()
 
 
-def report(version: str, rows: list[dict[str, float | str]]) -> None:
-    """Medians, in milliseconds."""
+def report(version: str, rows: list[dict[str, float | str]], notes: Notes) -> list[tuple[str, float]]:
+    """Medians, in milliseconds; what is added in each state of the server."""
 
     def ms(name: str, state: str) -> float:
         return 1000 * median(float(row[name]) for row in rows if row["state"] == state)
 
-    print(f"\nAirflow {version}, {len(rows)} events\n")
-    print(
-        "| server | console | ours | added | of it import | least added | CPU of ours |\n|---|---|---|---|---|---|---|"
-    )
+    table, points = [], []
     for state in STATES:
         here = [row for row in rows if row["state"] == state]
         if here:
             added = [1000 * (float(row["ours"]) - float(row["console"])) for row in here]
             figures = (ms("console", state), ms("ours", state), median(added), ms("import", state), min(added), ms("cpu", state))  # fmt: skip
-            print(f"| {state} | " + " | ".join(f"{each:.1f} ms" for each in figures) + " |", flush=True)
-    worst = max(median(1000 * (float(r["ours"]) - float(r["console"])) for r in rows if r["state"] == s) for s in STATES)  # fmt: skip
-    print(f"\nAirflow {version}: at most {worst:.1f} ms added, by the medians", flush=True)
+            table.append((state, *(f"{each:.1f} ms" for each in figures)))
+            points.append((state, median(added)))
+    head = ("console", "ours", "added", "of it import", "least added", "CPU of ours")
+    notes.table(version, (f"Airflow {version}, server", *head), table)
+    worst = max(each for _, each in points)
+    notes.aim(f"under 50 ms added to an event, Airflow {version}", f"at most {worst:.1f} ms", worst < 50)
+    return points
 
 
 def main() -> None:
@@ -101,13 +104,20 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("--full", action="store_true")
     options.add_argument("--versions", nargs="*", default=VERSIONS)
+    notes = Notes("airflow", packages=("openlineage-python",))
     chosen = options.parse_args()
+    lines = {}
     for version in chosen.versions:
         if not python_of(version).exists():
             print(f"Airflow {version}: skipped, run `make live-airflow` first")
             continue
         with tempfile.TemporaryDirectory(prefix="headwater-airflow-") as folder:
-            report(version, measure(version, 105 if chosen.full else 21, Path(folder)))
+            rows = measure(version, 105 if chosen.full else 21, Path(folder))
+            lines[f"Airflow {version}"] = report(version, rows, notes)
+    if not lines:
+        return  # none is here: what is known of it stays
+    notes.plot("added", "bar", "Airflow: milliseconds added to an event", "state of the server", "ms", lines)
+    notes.keep()
 
 
 if __name__ == "__main__":

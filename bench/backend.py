@@ -1,6 +1,6 @@
 """backend: the server on SQLite and on Postgres -> what taking and asking cost, beside data-rentgen and Marquez.
 
-    python bench/backend.py [--full] [--only ingest reads incidents] [--stores sqlite postgres] [--marquez URL]
+    python bench/backend.py [--full] [--only ingest reads incidents] [--stores sqlite postgres] [--marquez URL] [--json FILE]
 
 ingest     events of 2 and 13 KB, one a request with one and with four clients, and in batches of 100. Beside it, on the
            same Postgres, data-rentgen's consumer in an environment of its own (Python 3.12 or newer, else it is skipped
@@ -8,8 +8,8 @@ ingest     events of 2 and 13 KB, one a request with one and with four clients, 
 reads      a catalogue of 1,000, 5,000 and 20,000 jobs with 20 runs each: graph, columns, lists, search; medians over HTTP
 incidents  the list and one incident, with 1, 10 and 100 runs for each job
 
-Postgres keeps its promises here (fsync on). CPU is that of the server and of its database. Tables go to stdout, to be
-pasted; progress to stderr.
+Postgres keeps its promises here (fsync on). CPU is that of the server and of its database. Tables go to stdout;
+progress to stderr.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ sys.path.append(str(ROOT / "tests"))
 
 from headwater.ingest import ingest_all  # noqa: E402
 from headwater.store import open_store  # noqa: E402
+from noting import Notes  # noqa: E402
 from sending import Asking, cpu_of, ingest_requests, memory_of, send, serving, tree_of  # noqa: E402
 from services import PostgresServer, postgres_bin  # noqa: E402
 from stream import FACETS, PRODUCER, START, Shape, events, run_id  # noqa: E402
@@ -86,16 +87,17 @@ def _database(server: PostgresServer) -> Iterator[Place]:
 # --- taking
 
 
-def measure_ingest(kinds: list[str], scale: float, marquez: str | None, folder: Path) -> None:
+def measure_ingest(kinds: list[str], scale: float, marquez: str | None, folder: Path, notes: Notes) -> None:
     """Tables of what an event costs on its way in."""
+    disks: dict[str, float] = {}
+    lines_drawn: dict[str, list[tuple[str, float]]] = {}
     for kilobytes, count in ((2, 8_000), (13, 4_000)):
         shape = Shape(jobs=100, runs=max(1, int(count * scale) // 200), bytes=kilobytes * 1024)
         lines = list(events(shape))
         raw = sum(map(len, lines))
-        print(f"\n{len(lines):,} events of {raw / len(lines) / 1024:.1f} KB\n")
-        print("| way in | events/s | CPU-s per 1,000 | memory of the server | disk per KB of event |")
-        print("|---|---|---|---|---|")
         rates: dict[tuple[str, int, int], float] = {}
+        costs: dict[tuple[str, int, int], float] = {}
+        table: list[tuple[str, ...]] = []
         for kind in kinds:
             for clients, batch in ((1, 1), (4, 1), (1, 100), (4, 100)):
                 say(f"{kind}, {clients} clients, batches of {batch}")
@@ -108,27 +110,31 @@ def measure_ingest(kinds: list[str], scale: float, marquez: str | None, folder: 
                         cpu, memory = cpu_of(pid, *where.pids()) - before, memory_of(pid)
                     size = where.size() - empty  # the server is gone: its log of writes is in the file
                 rates[kind, clients, batch] = len(sent) / took
+                costs[kind, clients, batch] = 1000 * cpu / len(sent)
                 weight = sum(map(len, sent)) / 1024
-                row(
-                    f"{kind}, {clients} client{'s'[: clients > 1]}, {'one a request' if batch == 1 else f'batches of {batch}'}",
-                    len(sent) / took,
-                    1000 * cpu / len(sent),
-                    f"{memory:,.0f} MB",
-                    f"{size / weight:,.0f} bytes" if batch > 1 else "",
-                )
+                if batch > 1 and clients == 1:
+                    disks[f"{kind}, {kilobytes} KB"] = size / weight
+                name = f"{kind}, {clients} client{'s'[: clients > 1]}, {'one a request' if batch == 1 else f'batches of {batch}'}"  # fmt: skip
+                disk = f"{size / weight:,.0f} bytes" if batch > 1 else ""
+                table.append((name, f"{len(sent) / took:,.0f}", f"{1000 * cpu / len(sent):.2f}", f"{memory:,.0f} MB", disk))  # fmt: skip
         peer = measure_rentgen(lines[: max(400, len(lines) // 4)], folder) if "postgres" in kinds else None
+        label = f"{kilobytes} KB"
+        for kind in kinds:
+            lines_drawn.setdefault(f"{kind}, batches", []).append((label, rates[kind, 1, 100]))
+            lines_drawn.setdefault(f"{kind}, one a request", []).append((label, rates[kind, 1, 1]))
         if peer is not None:
-            row(
-                "data-rentgen 0.7.2, batches of 100",
-                peer["rate"],
-                peer["cpu"],
-                "",
-                f"{peer['disk']:,.0f} bytes",
-            )
+            table.append(("data-rentgen 0.7.2, batches of 100", f"{peer['rate']:,.0f}", f"{peer['cpu']:.2f}", "", f"{peer['disk']:,.0f} bytes"))  # fmt: skip
+            lines_drawn.setdefault("data-rentgen, batches", []).append((label, peer["rate"]))
             for kind in kinds:
-                print(
-                    f"\n{kind} in batches: {rates[kind, 1, 100] / peer['rate']:.1f} times data-rentgen's rate"
-                )
+                times = rates[kind, 1, 100] / peer["rate"]
+                notes.ratio("data-rentgen 0.7.2", f"events/s of {label} in batches, {kind}", times)
+                if kilobytes == 13:
+                    wanted = 10 if kind == "postgres" else 20
+                    notes.aim(f"{wanted} times data-rentgen's rate at 13 KB, {kind}", f"{times:.1f} times", times >= wanted)  # fmt: skip
+        notes.table(f"in {kilobytes} KB", (f"events of {raw / len(lines) / 1024:.1f} KB", "events/s", "CPU-s per 1,000", "memory of the server", "disk per KB of event"), table)  # fmt: skip
+        if "sqlite" in kinds:
+            most = max(costs["sqlite", clients, 1] for clients in (1, 4))
+            notes.aim(f"at most 2 CPU-s per 1,000 events of {label}, one a request, SQLite", f"at most {most:.2f}", most <= 2)  # fmt: skip
         for clients in (1, 4):
             if marquez is not None:
                 part = lines[:200]
@@ -137,10 +143,14 @@ def measure_ingest(kinds: list[str], scale: float, marquez: str | None, folder: 
             else:
                 theirs, how = MARQUEZ[kilobytes, clients][0], "as once measured"
             for kind in kinds:
-                ours = rates[kind, clients, 1]
-                print(
-                    f"\n{kind}, {clients} client(s), one a request: {ours / theirs:.0f} times Marquez' {theirs:.1f}/s, {how}"
-                )
+                times = rates[kind, clients, 1] / theirs
+                notes.ratio(f"Marquez 0.51, {how}", f"events/s of {label} one a request, {clients} client(s), {kind}", times)  # fmt: skip
+                wanted = 20 if kilobytes == 2 else 50
+                if clients == 1 and kind == "sqlite":
+                    notes.aim(f"{wanted} times Marquez' rate at {label}, one a request, SQLite", f"{times:.0f} times", times >= wanted)  # fmt: skip
+    most = max(disks.values(), default=0.0)
+    notes.aim("at most 600 bytes of disk per KB of event", ", ".join(f"{each:,.0f} ({name})" for name, each in disks.items()), most <= 600)  # fmt: skip
+    notes.plot("in", "bar", "Backend: events a second, one client", "size of an event", "events/s", lines_drawn, log=True)  # fmt: skip
 
 
 def measure_rentgen(lines: list[bytes], folder: Path) -> dict[str, float] | None:
@@ -252,7 +262,7 @@ def questions(shape: Shape, pick: random.Random) -> dict[str, Callable[[], str]]
     }
 
 
-def measure_reads(kinds: list[str], sizes: list[int], folder: Path) -> None:
+def measure_reads(kinds: list[str], sizes: list[int], folder: Path, notes: Notes) -> None:
     """A table per store: medians of what is asked, size by size."""
     for kind in kinds:
         found: dict[str, list[float]] = {}
@@ -266,11 +276,22 @@ def measure_reads(kinds: list[str], sizes: list[int], folder: Path) -> None:
                         found.setdefault(name, []).append(timed(asking, path))
                     asking.close()
                     found.setdefault("memory of the server", []).append(memory_of(pid))
-        print(f"\n| {kind}, milliseconds at the median | {' | '.join(f'{each:,} jobs' for each in sizes)} |")
-        print("|---|" + "---|" * len(sizes))
+        rows = []
         for name, values in found.items():
             unit = " MB" if name.startswith("memory") else ""
-            print(f"| {name} | {' | '.join(f'{each:,.1f}{unit}' for each in values)} |")
+            rows.append((name, *(f"{each:,.1f}{unit}" for each in values)))
+        notes.table(f"reads {kind}", (f"{kind}, milliseconds at the median", *(f"{each:,} jobs" for each in sizes)), rows)  # fmt: skip
+        some = ("graph, depth 20, /hw/v1", "jobs, 25", "search, found", "column lineage")
+        lines = {name: list(zip(sizes, found[name], strict=True)) for name in some}
+        notes.plot(
+            f"reads-{kind}", "line", f"Backend: milliseconds of an answer, {kind}", "jobs", "ms", lines
+        )
+        graph = found["graph, depth 20, /hw/v1"][-1]
+        notes.aim(f"a graph of depth 20 under 20 ms at {sizes[-1]:,} jobs, {kind}", f"{graph:.1f} ms", graph < 20)  # fmt: skip
+        if kind == "sqlite":
+            slow = {name: each[-1] for name, each in found.items() if name.startswith(("jobs", "datasets", "search", "events", "namespaces")) and each[-1] >= 50}  # fmt: skip
+            told = ", ".join(f"{name} {each:.0f} ms" for name, each in slow.items())
+            notes.aim("every list and search under 50 ms on SQLite", f"all but: {told}" if slow else "all", not slow)  # fmt: skip
 
 
 def load(url: str, lines: Iterator[bytes], what: str) -> None:
@@ -336,15 +357,10 @@ def tested(shape: Shape) -> Iterator[bytes]:
             yield json.dumps(body).encode()
 
 
-def measure_incidents(kinds: list[str], folder: Path) -> None:
+def measure_incidents(kinds: list[str], folder: Path, notes: Notes) -> None:
     """A table: what the list and one incident cost, as runs grow."""
     steps = (1, 10, 100)
-    print(
-        "\n| incidents, milliseconds at the median | "
-        + " | ".join(f"{each} runs a job" for each in steps)
-        + " |"
-    )
-    print("|---|" + "---|" * len(steps))
+    rows = []
     for kind in kinds:
         lists, details = [], []
         for runs in steps:
@@ -362,12 +378,12 @@ def measure_incidents(kinds: list[str], folder: Path) -> None:
                     lists.append(timed(asking, lambda: path))  # noqa: B023 - called at once
                     details.append(timed(asking, lambda: f"/api/v1/incidents/{ids[0]}"))  # noqa: B023
                     asking.close()
-        print(f"| {kind}: the list | {' | '.join(f'{each:,.1f}' for each in lists)} |")
-        print(f"| {kind}: one of them | {' | '.join(f'{each:,.1f}' for each in details)} |")
-
-
-def row(name: str, rate: float, cpu: float, *more: str) -> None:
-    print(f"| {name} | {rate:,.0f} | {cpu:.2f} | {' | '.join(more)} |", flush=True)
+        for what, values in (("the list", lists), ("one of them", details)):
+            rows.append((f"{kind}: {what}", *(f"{each:,.1f}" for each in values)))
+        most = max(values[-1] / values[0] for values in (lists, details))
+        notes.aim(f"incidents flat from 1 to 100 runs a job, {kind}", f"{most:.1f} times", most <= 1.5)
+    head = ("incidents, milliseconds at the median", *(f"{each} runs a job" for each in steps))
+    notes.table("incidents", head, rows)
 
 
 def say(text: str) -> None:
@@ -380,6 +396,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=["ingest", "reads", "incidents"])
     parser.add_argument("--stores", nargs="*", default=["sqlite", "postgres"])
     parser.add_argument("--marquez", help="the url of a Marquez server, to be measured in the same run")
+    notes = Notes(
+        "backend", packages=("litestar", "uvicorn", "sqlalchemy", "psycopg", "msgspec"), untold=("--marquez",)
+    )
     asked = parser.parse_args()
     if "postgres" in asked.stores and postgres_bin() is None:
         say("Postgres is skipped: it is not here (apt install postgresql)")
@@ -387,11 +406,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hwbench") as text:
         folder = Path(text)
         if "ingest" in asked.only:
-            measure_ingest(asked.stores, 1 if asked.full else 0.2, asked.marquez, folder)
+            measure_ingest(asked.stores, 1 if asked.full else 0.2, asked.marquez, folder, notes)
         if "reads" in asked.only:
-            measure_reads(asked.stores, [1_000, 5_000, 20_000] if asked.full else [500, 1_000], folder)
+            measure_reads(asked.stores, [1_000, 5_000, 20_000] if asked.full else [500, 1_000], folder, notes)
         if "incidents" in asked.only:
-            measure_incidents(asked.stores, folder)
+            measure_incidents(asked.stores, folder, notes)
+    notes.keep()
 
 
 if __name__ == "__main__":

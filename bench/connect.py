@@ -1,6 +1,6 @@
 """connect: 1,000 connectors behind a server of their own -> how long a round takes, what it costs, and whether memory grows.
 
-    python bench/connect.py [--full]      --full: 10,000 rounds for the memory; else 500
+    python bench/connect.py [--full] [--json FILE]      --full: 10,000 rounds for the memory; else 500
 
 The clock of the watcher goes on by its default interval with each round, so that all it asks for now and then is asked. Beside it,
 in the same run, the floor: the same answer fetched and read as JSON, with nothing understood of it.
@@ -22,6 +22,7 @@ import msgspec
 
 from headwater.connect import Cluster
 from headwater.connect._watching import Watcher
+from noting import Notes
 
 MANY = 1000
 
@@ -90,7 +91,7 @@ def resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def measure(url: str, *, full: bool) -> None:
+def measure(url: str, notes: Notes, *, full: bool) -> None:
     told: list[object] = []
     cluster = Cluster(name="bench", url=url, bootstrap="b:9092", schemas="none")
     watcher = Watcher(cluster, told.extend)
@@ -98,7 +99,7 @@ def measure(url: str, *, full: bool) -> None:
     began = time.perf_counter()
     watcher.round(now)
     first = time.perf_counter() - began
-    print(f"first round, {MANY:,} connectors understood: {first * 1000:,.0f} ms, {len(told):,} events")
+    events = len(told)
 
     def rounds(count: int) -> list[tuple[float, float]]:
         """(seconds on the wall, seconds of the processor) of each round."""
@@ -129,13 +130,19 @@ def measure(url: str, *, full: bool) -> None:
             msgspec.json.decode(client.get(f"{url}/connectors?expand=status").content)
             floors.append((time.perf_counter() - began, time.process_time() - used))
     floor, floor_used = (statistics.median(each[which] for each in floors) for which in (0, 1))
-    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    print(f"a status round: {quick * 1000:.1f} ms, {quick_used * 1000:.1f} ms of the processor")
-    print(
-        f"its answer fetched and read alone: {floor * 1000:.1f} ms, {floor_used * 1000:.1f} ms of the processor"
-    )
-    print(f"one in {every}, which asks for the configurations too: {slow * 1000:.1f} ms, {slow_used * 1000:.1f} ms of the processor")  # fmt: skip
-    print(f"processor, over both kinds: {processor * 1000:.1f} ms a round, {processor / cluster.interval:.2%} of one core")  # fmt: skip
+    rows = [
+        (f"first round, {MANY:,} connectors understood, {events:,} events", f"{first:.1f} s"),
+        ("a status round, on the wall", f"{quick * 1000:.1f} ms"),
+        ("its floor", f"{floor * 1000:.1f} ms"),
+        ("a status round, of the processor", f"{quick_used * 1000:.1f} ms"),
+        ("its floor", f"{floor_used * 1000:.1f} ms"),
+        (f"one in {every}, with configurations, on the wall", f"{slow * 1000:.1f} ms"),
+        (f"one in {every}, with configurations, of the processor", f"{slow_used * 1000:.1f} ms"),
+        (
+            "processor over both kinds, one round every 10 s",
+            f"{processor / cluster.interval:.2%} of one core",
+        ),
+    ]
 
     count = 10_000 if full else 500
     rounds(200)
@@ -143,19 +150,32 @@ def measure(url: str, *, full: bool) -> None:
     for _ in range(5):
         rounds(count // 5)
         marks.append(resident())
-    print(f"memory over {count:,} more rounds: {' '.join(f'{each:.1f}' for each in marks)} MB")
+    tell(notes, rows, quick, processor / cluster.interval, marks, count)
     assert len(told) == 2 * MANY, "a round without a change must tell nothing"
     watcher.close()
+
+
+def tell(notes: Notes, rows: list[tuple[str, str]], quick: float, share: float, marks: list[float], count: int) -> None:  # fmt: skip
+    """The table and the aims."""
+    told = " ".join(f"{each:.1f}" for each in marks)
+    notes.table("rounds", ("", f"load {os.getloadavg()[0]:.1f}"), [*rows, (f"resident memory before, and five times over {count:,} more rounds", f"{told} MB")])  # fmt: skip
+    notes.aim("under 5 % of one core for 1,000 connectors", f"{share:.2%}", share < 0.05)
+    notes.aim(f"memory flat over {count:,} rounds", f"{marks[0]:.1f} MB, then {marks[-1]:.1f} MB", marks[-1] <= 1.05 * marks[0])  # fmt: skip
+    notes.aim("a status round of 1,000 connectors under 100 ms", f"{quick * 1000:.0f} ms", quick < 0.1)
+    steps = [at * count // 5 for at in range(6)]
+    notes.plot("memory", "line", "Kafka Connect: memory of the watcher", "rounds", "MB", {"watcher": list(zip(steps, marks, strict=True))})  # fmt: skip
 
 
 def main() -> None:
     if "--serve" in sys.argv:
         serve()
         return
+    notes = Notes("connect", packages=("httpx", "msgspec"))
     with subprocess.Popen([sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            measure(f"http://127.0.0.1:{server.stdout.readline().strip()}", full="--full" in sys.argv)
+            measure(f"http://127.0.0.1:{server.stdout.readline().strip()}", notes, full="--full" in sys.argv)
+            notes.keep()
         finally:
             server.terminate()
 

@@ -1,6 +1,6 @@
 """datahub: events -> change proposals for GMS, beside DataHub's SDK that builds and serialises the same ones; and 100,000 runs put together.
 
-    python bench/datahub.py [--full] [--rounds N]
+    python bench/datahub.py [--full] [--rounds N] [--json FILE]
 
 Events of 5 KB, each of its own run: an input and an output with twenty columns, column lineage, SQL, Spark's facets.
 Headwater's figure is all of it: reading the event's bytes, converting, and the bytes that GMS is sent. The SDK's is only
@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from noting import Notes
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [each for each in sys.path if Path(each or ".").resolve() != ROOT / "bench"]
@@ -136,7 +138,7 @@ def stream(runs: int) -> Iterator[bytes]:
             yield event(number, kind, columns=4)
 
 
-def coalesce(runs: int) -> None:
+def coalesce(runs: int, notes: Notes) -> None:
     """Runs of three events each, put together one by one."""
     marks = {runs * part // 5: 0.0 for part in (1, 2, 3, 4, 5)}
     seen = made = 0
@@ -153,21 +155,31 @@ def coalesce(runs: int) -> None:
     for _ in Converter(by="run").convert_all(counted(), lambda refused: None):
         made += 1
     took = time.process_time() - begun
-    print(
-        f"{runs:,} runs of 3 events put together: {made:,} proposals, {seen / took:,.0f} events per CPU-second"
+    notes.table(
+        "together",
+        ("put together by run", ""),
+        [
+            (
+                f"{runs:,} runs of three events, {made:,} proposals",
+                f"{seen / took:,.0f} events per CPU-second",
+            ),
+            *((f"memory after {mark:,} runs", f"{megabytes:,.0f} MB") for mark, megabytes in marks.items()),
+        ],
     )
-    for mark, megabytes in marks.items():
-        print(f"  after {mark:>8,} runs: {megabytes:,.0f} MB")
+    few, many = marks[runs // 5], marks[runs]
+    notes.aim(f"flat memory over {runs:,} runs", f"{few:,.0f} MB, then {many:,.0f} MB", many <= 1.05 * few)
+    notes.plot("memory", "line", "DataHub: memory as runs are put together", "runs", "MB", {"this process": list(marks.items())})  # fmt: skip
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--full", action="store_true")
     options.add_argument("--rounds", type=int, default=3)
+    notes = Notes("datahub", packages=("msgspec",))
     chosen = options.parse_args()
     count = 2_000 if chosen.full else 300
     payloads = [event(number) for number in range(count)]
-    print(f"{count:,} events of {sum(map(len, payloads)) / count / 1000:.1f} KB, {chosen.rounds} rounds")
+    size = sum(map(len, payloads)) / count / 1000
     rates, ratios, whole, alone = [], [], [], []
     for _ in range(chosen.rounds):
         took, made = ours(payloads)
@@ -179,16 +191,19 @@ def main() -> None:
         alone.append(count / told["serialise"])
         whole.append(count / (told["serialise"] + told["build"]))
         ratios.append((told["serialise"] / took, (told["serialise"] + told["build"]) / took))
-    print(f"Headwater, all of it:              {median(rates):8,.0f} events per CPU-second")
-    print(f"  proposals an event: {len(made) / count:.1f}")
+    rows = [("Headwater: read, convert, serialise", f"{median(rates):,.0f}", "1")]
     if ratios:
-        print(
-            f"SDK, serialising alone:            {median(alone):8,.0f}   Headwater takes 1/{median(r for r, _ in ratios):.1f}"
-        )
-        print(
-            f"SDK, building and serialising:     {median(whole):8,.0f}   Headwater takes 1/{median(r for _, r in ratios):.1f}"
-        )
-    coalesce(100_000 if chosen.full else 5_000)
+        short, long = (median(each[at] for each in ratios) for at in (0, 1))
+        rows.append(("SDK: `json.dumps(to_obj())` of the same proposals", f"{median(alone):,.0f}", f"{short:.1f}"))  # fmt: skip
+        rows.append(("SDK: `from_obj`, then that", f"{median(whole):,.0f}", f"{long:.1f}"))
+        notes.aim("at least 8 times the SDK", f"{short:.1f} times, and the SDK only serialises", short >= 8)
+        notes.ratio("DataHub's SDK, serialising alone", "CPU of an event", short)
+        notes.ratio("DataHub's SDK, building and serialising", "CPU of an event", long)
+    notes.say(f"{count:,} events of {size:.1f} KB, {len(made) / count:.0f} proposals each, {chosen.rounds} rounds by turns.")  # fmt: skip
+    notes.table("cost", ("", "events per CPU-second", "times Headwater's CPU"), rows)
+    notes.aim("3,500 events of 5 KB per CPU-second", f"{median(rates):,.0f}", median(rates) >= 3_500)
+    coalesce(100_000 if chosen.full else 5_000, notes)
+    notes.keep()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """dlt: the same pipeline without lineage, with Headwater, with dlt-openlineage -> what each adds to a run.
 
-    python bench/dlt.py [--full] [--rounds N] [--only up,down,hanging] [--without-peer]
+    python bench/dlt.py [--full] [--rounds N] [--only up,down,hanging] [--without-peer] [--json FILE]
 
 Three programs live side by side in one environment (`.venvs/dlt-openlineage`, made where it is missing; without it the peer
 is left out and the reason told). One works at a time and the order turns each round, so what else the machine does hits all
@@ -28,6 +28,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from noting import Notes
 from states import server
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -196,7 +197,11 @@ def measure(
     return found
 
 
-def report(state: str, rows: int, found: dict[str, list[dict[str, float]]]) -> None:
+Kept = dict[tuple[str, int, str], dict[str, float]]
+"""(state of the server, rows, who) -> what it took"""
+
+
+def report(state: str, rows: int, found: dict[str, list[dict[str, float]]], kept: Kept) -> None:
     """One row a program: medians, and ratios of neighbours."""
     bare = found["none"]
     for who, runs in found.items():
@@ -207,11 +212,51 @@ def report(state: str, rows: int, found: dict[str, list[dict[str, float]]]) -> N
         least = min(each["wall"] for each in runs) / min(each["wall"] for each in bare)
         inside = median(each["inside"] for each in runs)
         share = inside / median(each["wall"] for each in bare)
-        print(
-            f"| {state} | {rows:,} | {who} | {median(each['wall'] for each in runs):.2f} s | {wall:.3f} | {least:.3f} | {cpu:.3f} "
-            f"| {1000 * inside:.0f} ms | {100 * share:.2f} % | {len(runs)} |",
-            flush=True,
-        )
+        took = median(each["wall"] for each in runs)
+        kept[state, rows, who] = {"wall": wall, "least": least, "cpu": cpu, "inside": inside, "share": share, "took": took, "rounds": len(runs)}  # fmt: skip
+        say(f"{state}, {rows:,} rows, {who}: {wall:.3f} times none by wall, {cpu:.3f} by CPU, {1000 * inside:.0f} ms inside")  # fmt: skip
+
+
+def tell(kept: Kept, rows: int, notes: Notes) -> None:
+    """The tables, the aims and what is drawn."""
+    up = [(many, who, each) for (state, many, who), each in kept.items() if state == "up" and who != "none"]
+    notes.table(
+        "up",
+        ("server up", "wall, times none", "quickest to quickest", "CPU, times none", "inside", "of the run", "rounds"),
+        [
+            (
+                f"{many:,} rows: {who}",
+                f"{each['wall']:.3f}",
+                f"{each['least']:.3f}",
+                f"{each['cpu']:.3f}",
+                f"{1000 * each['inside']:.0f} ms",
+                f"{100 * each['share']:.2f} %",
+                f"{each['rounds']:.0f}",
+            )
+            for many, who, each in sorted(up, key=lambda one: -one[0])
+        ],
+    )  # fmt: skip
+    states = list(dict.fromkeys(state for state, _, _ in kept))
+    who = [each for each in WHO[1:] if any(each == one for _, _, one in kept)]
+    small = {(state, each): kept[state, SMALL, each] for state in states for each in who}
+    notes.table(
+        "states",
+        (f"{SMALL} rows, the server is", *(part for each in who for part in (f"{each}, inside", "wall, times none"))),
+        [
+            (state, *(part for each in who for part in (f"{1000 * small[state, each]['inside']:,.0f} ms", f"{small[state, each]['wall']:.2f}")))
+            for state in states
+        ],
+    )  # fmt: skip
+    most = max(1000 * each["inside"] for (_, one), each in small.items() if one == "headwater")
+    notes.aim("nothing added by a server that is down or hangs", f"at most {most:.0f} ms inside", most < 500)
+    if ("up", rows, "headwater") in kept:
+        ours = kept["up", rows, "headwater"]
+        notes.aim(f"at most 2 % on {rows:,} nested rows", f"{100 * ours['share']:.2f} % inside, {ours['cpu']:.3f} times the CPU, {ours['wall']:.3f} times the wall time", ours["share"] <= 0.02)  # fmt: skip
+    if WHO[2] in who:
+        for state in states:
+            notes.ratio("dlt-openlineage 0.1.1", f"time inside a run of {SMALL} rows, server {state}", small[state, WHO[2]]["inside"] / small[state, "headwater"]["inside"])  # fmt: skip
+    lines = {each: [(state, 1000 * small[state, each]["inside"]) for state in states] for each in who}
+    notes.plot("inside", "bar", "dlt: milliseconds that lineage adds to a run", "state of the server", "ms", lines, log=True)  # fmt: skip
 
 
 def say(text: str) -> None:
@@ -226,6 +271,7 @@ def main() -> None:
     options.add_argument("--only", default="up,down,hanging")
     options.add_argument("--without-peer", action="store_true", help="none and headwater alone, in less time")
     options.add_argument("--program", nargs=3, help=argparse.SUPPRESS)
+    notes = Notes("dlt", packages=("dlt", "duckdb"))
     chosen = options.parse_args()
     if chosen.program:
         program(*chosen.program)
@@ -233,10 +279,7 @@ def main() -> None:
     python, who = environment()
     who = who[:2] if chosen.without_peer else who
     rows = 100_000 if chosen.full else 20_000
-    print(
-        "| server | rows | with | wall | times none | the quickest of each | CPU, times none | inside | of the run | rounds |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    kept: Kept = {}
     with tempfile.TemporaryDirectory(prefix="headwater-dlt-") as text:
         for state in chosen.only.split(","):
             with server(state) as url:
@@ -246,13 +289,14 @@ def main() -> None:
                         programs, SMALL, 1, {WHO[2]: int(state == "up")}
                     )  # each has imported all it needs
                     fewer = {} if state == "up" else {WHO[2]: 1}  # it waits for minutes
-                    report(state, SMALL, measure(programs, SMALL, chosen.rounds, fewer))
+                    report(state, SMALL, measure(programs, SMALL, chosen.rounds, fewer), kept)
                     if state == "up":
-                        report(state, rows, measure(programs, rows, chosen.rounds, {}))
+                        report(state, rows, measure(programs, rows, chosen.rounds, {}), kept)
                 finally:
                     for each in programs.values():
                         each.close()
-    print(f"\ndlt {programs['none'].version}, {time.strftime('%Y-%m-%d')}, load {os.getloadavg()[0]:.1f}")
+    tell(kept, rows, notes)
+    notes.keep()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """graph: a catalogue of 20,000 jobs -> how long up- and downstream of a dataset take, as runs grow tenfold.
 
-    python bench/graph.py [--full]      --full: 20,000 jobs with 1 and with 10 runs each; else a tenth of it
+    python bench/graph.py [--full] [--json FILE]      --full: 20,000 jobs with 1 and with 10 runs each; else a tenth of it
 
 The floor, measured in the same run, is a breadth-first walk over the same edges held in Python dictionaries.
 """
@@ -18,6 +18,7 @@ from headwater.facts.flows import When
 from headwater.ingest import ingest_all
 from headwater.query.lineage import lineage
 from headwater.store import open_store
+from noting import Notes
 from stream import Shape, events
 
 
@@ -68,8 +69,10 @@ def median(ask, names: list[str]) -> float:
 
 
 def main() -> None:
+    notes = Notes("graph", packages=("sqlalchemy",))
     jobs = 20_000 if "--full" in sys.argv else 2_000
     pick = random.Random(7)
+    rows, lines = [], {"now": [], "as of a past time": [], "with columns": []}
     with tempfile.TemporaryDirectory() as folder:
         medians = {}
         for runs in (1, 10):
@@ -91,12 +94,22 @@ def main() -> None:
             )
             least = median(floor(shape), [name.removeprefix("postgres://warehouse:5432/") for name in names])
             medians[runs] = now
-            print(
-                f"  depth 20, both ways, {size} nodes: {now:.1f} ms now, {old:.1f} ms as of a past time, "
-                f"{columns:.1f} ms with columns; dictionaries {least:.2f} ms ({now / least:.0f} times)"
+            total = shape.jobs * runs
+            rows.append(
+                (f"{total:,}", *(f"{each:.1f} ms" for each in (now, old, columns)), f"{least:.2f} ms")
             )
+            for points, each in zip(lines.values(), (now, old, columns), strict=True):
+                points.append((total, each))
             store.close()
-        print(f"tenfold runs: {medians[10] / medians[1]:.2f} times the time")
+    notes.say(f"Depth 20, both ways from a dataset in the middle of {jobs:,} jobs: {size} nodes.")
+    notes.table("growth", ("runs", "now", "as of a past time", "with columns", "dictionaries"), rows)
+    times = medians[10] / medians[1]
+    notes.aim(
+        "a graph of depth 20 under 20 ms", f"{max(medians.values()):.1f} ms", max(medians.values()) < 20
+    )
+    notes.aim("at most 1.5 times the time with tenfold runs", f"{times:.2f} times", times <= 1.5)
+    notes.plot("growth", "line", "A graph of depth 20, as runs grow", "runs", "ms", lines)
+    notes.keep()
 
 
 main()

@@ -1,6 +1,6 @@
 """incidents: a chain of jobs whose test fails -> how long listing and explaining take, as runs grow a hundredfold.
 
-    python bench/incidents.py [--full]      --full: and a catalogue with 300,000 assertions
+    python bench/incidents.py [--full] [--json FILE]      --full: and a catalogue with 300,000 assertions
 
 Recorded beside it: Correlator's impact view on a chain of five jobs took 0.13 s with 5 runs a job, 2.05 s with 10,
 18.2 s with 15, and passes its own limit of 30 s near 17.
@@ -21,6 +21,7 @@ from headwater.ingest import ingest_all
 from headwater.query.blame import show_incident
 from headwater.query.incidents import list_incidents
 from headwater.store import open_store
+from noting import Notes
 
 BEGUN = datetime.now(timezone.utc) - timedelta(days=20)
 
@@ -65,25 +66,46 @@ def median(ask: Callable[[], object], times: int = 9) -> float:
     return statistics.median(took) * 1000
 
 
-def measure(jobs: int, runs: int, tests: int, folder: str) -> None:
+CORRELATOR = {5: 130.0, 10: 2_050.0, 15: 18_200.0}
+"""Runs a job -> milliseconds of Correlator's impact view, as once measured."""
+
+
+def measure(jobs: int, runs: int, tests: int, folder: str) -> tuple[int, float, float]:
+    """How many assertions there are, and the milliseconds of the list and of one incident explained."""
     store = open_store(f"sqlite:///{folder}/{jobs}x{runs}.db", synchronous="off")
     for _ in ingest_all(store, stream(jobs, runs, tests), size=2_000):
         pass
     first = int(list_incidents(store)["incidents"][0]["id"])
-    print(
-        f"{jobs:>5} jobs {runs:>4} runs each, {store.counts()['assertions']:>8,} assertions:"
-        f"  list {median(lambda: list_incidents(store)):7.1f} ms"
-        f"  explain {median(lambda: show_incident(store, first)):7.1f} ms"
+    found = (
+        store.counts()["assertions"],
+        median(lambda: list_incidents(store)),
+        median(lambda: show_incident(store, first)),
     )
     store.close()
+    return found
 
 
 def main() -> None:
+    notes = Notes("incidents", packages=("sqlalchemy",))
+    rows, lines = [], {"list": [], "explain": []}
+    sizes = [(5, runs, 1) for runs in (1, 5, 10, 15, 100)]
     with tempfile.TemporaryDirectory() as folder:
-        for runs in (1, 5, 10, 15, 100):
-            measure(5, runs, 1, folder)
-        if "--full" in sys.argv:
-            measure(100, 60, 50, folder)
+        for jobs, runs, tests in [*sizes, *([(100, 60, 50)] if "--full" in sys.argv else [])]:
+            assertions, listed, explained = measure(jobs, runs, tests, folder)
+            theirs = CORRELATOR.get(runs) if jobs == 5 else None
+            told = (f"{jobs}", f"{runs}", f"{assertions:,}", f"{listed:.1f} ms", f"{explained:.1f} ms")
+            rows.append((*told, "" if theirs is None else f"{theirs:,.0f} ms"))
+            if jobs == 5:
+                lines["list"].append((runs, listed))
+                lines["explain"].append((runs, explained))
+            if theirs is not None and runs == 15:
+                notes.ratio("Correlator, as once measured", "an incident's impact with 15 runs a job", theirs / explained)  # fmt: skip
+    notes.table("growth", ("jobs", "runs of each", "assertions", "list", "explain one", "Correlator's impact view"), rows)  # fmt: skip
+    few, many = lines["explain"][0][1], lines["explain"][-1][1]
+    notes.aim("an incident explained, with a hundred times the runs: at most twice the time", f"{many / few:.1f} times", many <= 2 * few)  # fmt: skip
+    lines["Correlator, once"] = list(CORRELATOR.items())
+    notes.plot("growth", "line", "Incidents on a chain of five jobs, as runs grow", "runs of each job", "ms", lines, log=True)  # fmt: skip
+    notes.keep()
 
 
 if __name__ == "__main__":

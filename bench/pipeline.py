@@ -1,6 +1,6 @@
 """pipeline: events -> tables on Spark, in plain Python and in DuckDB, by turns in one run; wall, CPU, memory, growth.
 
-    python bench/pipeline.py [--full] [--rounds N]
+    python bench/pipeline.py [--full] [--rounds N] [--json FILE]
 
 Each contestant is a process of its own, reads the same file of JSON lines and writes folded tables as Parquet. Python is
 the house's own derivation and fold (`facts`), settled, in one process: the same work. DuckDB makes the same rows as far
@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import duck
+from noting import Notes
 from stream import Shape, events
 from watch import Watch, adopt
 
@@ -31,11 +32,6 @@ COMPARED = (
     "jobs", "runs", "datasets", "inputs", "outputs", "edges", "schemas", "column_edges", "column_sources",
     "run_facets", "dataset_facets", "contents",
 )  # fmt: skip
-
-
-def say(text: str = "") -> None:
-    """To the reader, at once; what is no table goes to stderr."""
-    print(text, flush=True)
 
 
 def tell(text: str) -> None:
@@ -146,7 +142,7 @@ def write(source: str, lines: Iterable[bytes], count: int) -> int:
     return total
 
 
-def compare(count: int, size: int, rounds: int, base: str) -> dict[str, Figures]:
+def compare(count: int, size: int, rounds: int, base: str, notes: Notes) -> dict[str, Figures]:
     """All contestants by turns over the same events; the best round of each."""
     source, jobs = f"{base}/events.jsonl", 2_000 if count >= 10_000 else 100
     shape = Shape(jobs=jobs, runs=-(-count // (2 * jobs)), bytes=size)
@@ -164,8 +160,8 @@ def compare(count: int, size: int, rounds: int, base: str) -> dict[str, Figures]
     rows = {label: [each[name] for name in COMPARED] for label, each in best.items()}
     assert len(set(map(tuple, rows.values()))) == 1, f"not the same rows of {COMPARED}: {rows}"
     plain, sql = best["plain Python"], best["DuckDB"]
-    say(f"\n{total:,} events of {each_size:.1f} KB, {sum(rows['DuckDB']):,.0f} rows, the best of {rounds}:\n")
-    table(
+    notes.table(
+        f"{'wide' if size > 10_000 else 'narrow'} {count}",
         ("", "events/s", "wall s", "CPU-s", "peak MB", "wall / Python", "CPU / Python", "CPU / DuckDB"),
         (
             (
@@ -180,22 +176,16 @@ def compare(count: int, size: int, rounds: int, base: str) -> dict[str, Figures]
             )
             for label, each in best.items()
         ),
+        f"{total:,} events of {each_size:.1f} KB, {sum(rows['DuckDB']):,.0f} rows, the best of {rounds}:",
     )
     return best
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """In Markdown."""
-    say(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
-    for row in rows:
-        say(f"| {' | '.join(row)} |")
-
-
-def growth(sizes: Sequence[int], found: Sequence[dict[str, Figures]]) -> None:
+def growth(sizes: Sequence[int], found: Sequence[dict[str, Figures]], notes: Notes) -> None:
     few, many = found[-2:]
     factor = sizes[-1] / sizes[-2]
-    say(f"\nFrom {sizes[-2]:,} to {sizes[-1]:,} events, {factor:.0f} times as many:\n")
-    table(
+    notes.table(
+        "growth",
         ("", "wall", "CPU", "wall / linear", "CPU / linear", "peak memory"),
         (
             (
@@ -206,7 +196,23 @@ def growth(sizes: Sequence[int], found: Sequence[dict[str, Figures]]) -> None:
             )
             for label in many
         ),
+        f"From {sizes[-2]:,} to {sizes[-1]:,} events, {factor:.0f} times as many:",
     )
+    plain, sql = many["plain Python"], many["DuckDB"]
+    for label in ("Spark, warm", "Spark, with its start"):
+        ours = many[label]
+        notes.aim(f"{label}: at most 1.5 times plain Python's CPU", f"{ours['cpu'] / plain['cpu']:.2f} times", ours["cpu"] <= 1.5 * plain["cpu"])  # fmt: skip
+        notes.aim(f"{label}: at most 3 times DuckDB's CPU", f"{ours['cpu'] / sql['cpu']:.2f} times", ours["cpu"] <= 3 * sql["cpu"])  # fmt: skip
+        notes.aim(f"{label}: wall at most 0.9 of plain Python's", f"{ours['wall'] / plain['wall']:.2f}", ours["wall"] <= 0.9 * plain["wall"])  # fmt: skip
+        steep = max(ours[each] / few[label][each] / factor for each in ("wall", "cpu"))
+        notes.aim(f"{label}: growth at most 1.15 times linear", f"{steep:.2f}", steep <= 1.15)
+    flat = many["Spark, warm"]["mb"] / few["Spark, warm"]["mb"]
+    notes.aim("flat memory where the others grow", f"{flat:.2f} times, {factor:.0f} times the events", flat <= 1.1)  # fmt: skip
+    notes.ratio("DuckDB, which does less", f"wall time of {sizes[-1]:,} events, warm", sql["wall"] / many["Spark, warm"]["wall"])  # fmt: skip
+    notes.ratio("plain Python, the same work", f"wall time of {sizes[-1]:,} events, warm", plain["wall"] / many["Spark, warm"]["wall"])  # fmt: skip
+    for name, each, y in (("cpu", "cpu", "CPU-seconds"), ("memory", "mb", "MB")):
+        lines = {label: [(size, one[label][each]) for size, one in zip(sizes, found, strict=True)] for label in many}  # fmt: skip
+        notes.plot(name, "line", f"Pipeline: {y} as events grow", "events of 2 KB", y, lines, log=True)
 
 
 APPEND = """
@@ -223,7 +229,7 @@ print(*(each - began for each in times))
 """
 
 
-def append(base: str, history: int) -> None:
+def append(base: str, history: int, notes: Notes) -> None:
     """1,000 new events on the tables that were made last: start, pass and write; then compaction, apart."""
     later = Shape(jobs=500, runs=1)
     write(f"{base}/new.jsonl", events(later), 1_000)
@@ -235,17 +241,19 @@ def append(base: str, history: int) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         found.append([float(each) for each in done.stdout.split()])
     assert len(list(Path(sink, "_batches").glob("compact-*"))) == 1
-    say("\n1,000 new events:\n")
-    table(
+    notes.table(
+        "append",
         ("onto", "Spark's start s", "with the append s", "compaction, apart, s"),
         (
             (label, f"{start:.1f}", f"{whole:.1f}", f"{after - whole:.1f}")
             for label, (start, whole, after) in zip((f"{history:,} events", "nothing"), found, strict=True)
         ),
+        "1,000 new events:",
     )
+    notes.aim(f"1,000 new events onto {history:,} under 15 s with Spark's start", f"{found[0][1]:.1f} s", found[0][1] < 15)  # fmt: skip
 
 
-def reach(edges: int) -> None:
+def reach(edges: int, notes: Notes) -> None:
     """Reach up and down of every node of a layered graph."""
     import numpy as np
     import pyarrow as pa
@@ -275,10 +283,11 @@ def reach(edges: int) -> None:
     took = watch.stop()
     session.stop()
     deepest = max(found.column("reach_down").to_pylist())
-    say(
-        f"\nReach and impact of {found.num_rows:,} nodes over {table.num_rows:,} edges: {took['wall']:.1f} s,"
+    notes.say(
+        f"Reach and impact of {found.num_rows:,} nodes over {table.num_rows:,} edges: {took['wall']:.1f} s,"
         f" {took['cpu']:.1f} CPU-s, {took['mb']:,.0f} MB (largest reach {deepest:,})."
     )
+    notes.aim(f"reach over {edges:,} edges under 60 s", f"{took['wall']:.1f} s", took["wall"] < 60)
 
 
 def main() -> None:
@@ -287,15 +296,19 @@ def main() -> None:
         name, source, folder = sys.argv[sys.argv.index("--contestant") + 1 :]
         print(json.dumps(CONTESTANTS[name](source, folder)))
         return
+    notes = Notes("pipeline", packages=("pyspark", "duckdb", "pyarrow"))
     full = "--full" in sys.argv
     rounds = int(sys.argv[sys.argv.index("--rounds") + 1]) if "--rounds" in sys.argv else (3 if full else 1)
     wide, sizes = (50_000, (10_000, 200_000, 1_000_000)) if full else (2_000, (2_000, 20_000))
     with tempfile.TemporaryDirectory() as base:
-        compare(wide, 13_312, min(rounds, 2), base)
-        found = [compare(size, 2048, min(rounds, 2) if size > 500_000 else rounds, base) for size in sizes]
-        growth(sizes, found)
-        append(base, sizes[-1])
-    reach(1_000_000 if full else 50_000)
+        compare(wide, 13_312, min(rounds, 2), base, notes)
+        found = [
+            compare(size, 2048, min(rounds, 2) if size > 500_000 else rounds, base, notes) for size in sizes
+        ]
+        growth(sizes, found, notes)
+        append(base, sizes[-1], notes)
+    reach(1_000_000 if full else 50_000, notes)
+    notes.keep()
     tell("done")
 
 

@@ -1,6 +1,8 @@
 """questions: catalogues of growing size -> how long graph, impact, search, diff and the graph of runs take, and how they grow.
 
-    python bench/questions.py [--full] [--sizes 1000,5000] [--runs 20] [--postgres URL]      --full: 20,000 jobs, too
+    python bench/questions.py [--full] [--sizes 1000,5000] [--runs 20] [--postgres URL] [--json FILE]
+
+--full: 20,000 jobs, too
 
 Ratios are to the smallest size; a hub of 5,000 readers is asked for, too, with the memory that takes.
 """
@@ -26,6 +28,7 @@ from headwater.query.nodes import moment
 from headwater.query.runs import run_graph, runs
 from headwater.query.search import search
 from headwater.store import Store, open_store
+from noting import Notes
 from stream import Shape, events
 
 SPACE = "postgres://warehouse:5432"
@@ -74,7 +77,7 @@ def measure(store: Store, shape: Shape) -> dict[str, float]:
     }  # fmt: skip
 
 
-def hub(url: str, readers: int = 5_000) -> None:
+def hub(url: str, notes: Notes, readers: int = 5_000) -> None:
     def read(number: int) -> bytes:
         return msgspec.json.encode(
             {
@@ -95,17 +98,20 @@ def hub(url: str, readers: int = 5_000) -> None:
         "whole": lambda _: lineage(store, "hub/centre", fan=None, limit=100_000),
         "impact": lambda _: impact(store, "hub/centre"),
     }
+    rows = []
     for name, ask in asks.items():
         took = median(ask, [0, 1, 2])
         tracemalloc.start()
         ask(0)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        print(f"  a hub of {readers:,} readers, {name}: {took:,.0f} ms, {peak / 1e6:.1f} MB")
+        rows.append((name, f"{took:,.0f} ms", f"{peak / 1e6:.1f} MB"))
+    notes.table("hub", (f"a hub of {readers:,} readers", "time", "memory"), rows)
     store.close()
 
 
 def main() -> None:
+    notes = Notes("questions", packages=("sqlalchemy",), untold=("--postgres",))
     given = argparse.ArgumentParser()
     given.add_argument("--full", action="store_true")
     given.add_argument("--sizes", default="1000,5000")
@@ -114,7 +120,7 @@ def main() -> None:
     told = given.parse_args()
     if told.full:
         told.sizes = "1000,5000,20000"
-    least: dict[str, float] = {}
+    found: dict[str, list[tuple[int, float]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for jobs in map(int, told.sizes.split(",")):
             shape = Shape(jobs=jobs, runs=told.runs, bytes=1500, starts=False)
@@ -125,12 +131,23 @@ def main() -> None:
                 pass
             print(f"{jobs:,} jobs with {told.runs} runs each, loaded in {time.perf_counter() - began:,.0f} s")
             for name, took in measure(store, shape).items():
-                times = took / least.setdefault(name, took)
-                print(f"  {name}: {took:.1f} ms ({times:.1f} times the first)")
+                found.setdefault(name, []).append((jobs, took))
             store.close()
             if told.postgres:
                 break  # one database holds one size
-        hub(told.postgres or f"sqlite:///{folder}/hub.db?synchronous=off")
+        sizes = [jobs for jobs, _ in next(iter(found.values()))]
+        notes.table(
+            "growth",
+            ("milliseconds at the median", *(f"{jobs:,} jobs" for jobs in sizes), "last to first"),
+            [
+                (name, *(f"{took:.1f}" for _, took in points), f"{points[-1][1] / points[0][1]:.1f} times")
+                for name, points in found.items()
+            ],
+        )
+        hub(told.postgres or f"sqlite:///{folder}/hub.db?synchronous=off", notes)
+    some = ("graph, depth 20", "impact", "search", "graph of runs, up")
+    notes.plot("growth", "line", "Questions, as the catalogue grows", "jobs", "ms", {name: found[name] for name in some})  # fmt: skip
+    notes.keep()
 
 
 main()

@@ -1,6 +1,6 @@
 """spark_overhead: the same Spark programs without lineage, with Headwater, with openlineage-spark -> what each costs.
 
-    python bench/spark_overhead.py [--full] [--only up,down,hanging,start]
+    python bench/spark_overhead.py [--full] [--only up,down,hanging,start,same] [--json FILE]
 
 Three applications live side by side; one works at a time and the order turns each round, so what else the machine does
 hits all three. Events go over HTTP to a server that takes them, to a port where nobody listens (down), and to a server that
@@ -21,6 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from noting import Notes
 from states import server
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
@@ -231,13 +232,12 @@ def ratios(rows: dict[str, list[dict]], what: str) -> dict[str, float]:
     }
 
 
-def measure(state: str, root: Path, full: bool, only: tuple[str, ...]) -> None:
+def measure(state: str, root: Path, full: bool, only: tuple[str, ...], kept: Kept) -> None:
     hurry = state == "hanging"  # nobody could wait until the peer has told what it has to tell
     with server(state) as url:
         apps = {
             who: Application(who, root / state / who, url, wide="wide" in only, hurry=hurry) for who in WHO
         }
-        print(f"\nserver {state}" + " " * 20 + "per query      headwater           openlineage-spark")
         for name in only:
             n, many, few = WORK[name]
             for app in apps.values():
@@ -248,33 +248,26 @@ def measure(state: str, root: Path, full: bool, only: tuple[str, ...]) -> None:
                     rows[who].append(apps[who].do(name, n, hurry=hurry))
             wall, cpu = ratios(rows, "wall"), ratios(rows, "cpu")
             plain = statistics.median(each["wall"] for each in rows["none"]) / n
-            print(
-                f"  {WORDS[name]:22s} {plain * 1000:10.0f} ms   wall {wall['headwater']:.3f} CPU {cpu['headwater']:.3f}"
-                f"   wall {wall['openlineage']:.3f} CPU {cpu['openlineage']:.3f}",
-                flush=True,
-            )
+            kept.ratios[state, name] = {"plain": plain, "wall": wall, "cpu": cpu}
+            told = "; ".join(f"{who} {wall[who]:.3f} by wall, {cpu[who]:.3f} by CPU" for who in WHO[1:])
+            print(f"  server {state}, {WORDS[name]}: {told}", file=sys.stderr, flush=True)
         if hurry:
             for app in apps.values():
                 app.kill()
             return
         memory = {who: app.do("memory") for who, app in apps.items()}
-        for part in ("python", "heap"):
-            more = {who: (memory[who][part] - memory["none"][part]) / 1e6 for who in WHO[1:]}
-            print(
-                f"  memory, {part:13s} {' ' * 14} {more['headwater']:+.0f} MB {' ' * 16} {more['openlineage']:+.0f} MB"
-            )
+        if state == "up":
+            kept.memory = {
+                who: [(memory[who][part] - memory["none"][part]) / 1e6 for part in ("python", "heap")]
+                for who in WHO[1:]
+            }
         for app in apps.values():
             app.do("writes", 5, hurry=True)
         ends = {who: app.stop() for who, app in apps.items()}
-        print(
-            "  stop with a backlog    "
-            + "   ".join(
-                f"{who} {told['stop']:.2f} s (exit {told['exit']:.2f})" for who, told in ends.items()
-            )
-        )
+        kept.ends[state] = {who: told["stop"] for who, told in ends.items()}
 
 
-def starts(root: Path, times: int) -> None:
+def starts(root: Path, times: int, kept: Kept) -> None:
     """An application that starts, does nothing and stops; for Headwater also the first of its Spark, which compiles the probe."""
     every = (*WHO, "first")
     rows: dict[str, list[dict]] = {who: [] for who in every}
@@ -284,16 +277,13 @@ def starts(root: Path, times: int) -> None:
                 name, folder = "headwater" if who == "first" else who, root / "start" / f"{i}{who}"
                 app = Application(name, folder, url, first=who == "first")
                 rows[who].append({"start": app.started, **app.stop()})
-    print("\nstart and stop of an application (medians)")
     for part in ("start", "stop", "exit"):
-        got = {who: statistics.median(each[part] for each in rows[who]) for who in every}
-        more = "   ".join(f"{who} {got[who] - got['none']:+.2f} s" for who in every[1:])
-        print(f"  {part:22s} none {got['none']:.2f} s   {more}", flush=True)
+        kept.starts[part] = {who: statistics.median(each[part] for each in rows[who]) for who in every}
 
 
-def same(root: Path, full: bool) -> None:
+def same(root: Path, full: bool, notes: Notes) -> None:
     """Three applications without lineage beside each other: what equal things differ by here."""
-    print("\nthe same application three times, without lineage")
+    table = []
     with server("up") as url:
         apps = [Application("none", root / "same" / str(i), url) for i in range(3)]
         for name in ("small", "deep"):
@@ -309,9 +299,65 @@ def same(root: Path, full: bool) -> None:
                     statistics.median(a[what] / b[what] for a, b in zip(each, rows[0], strict=True))
                     for each in rows[1:]
                 ]
-                print(f"  {WORDS[name]:22s} {what:4s} {found[0]:.3f} {found[1]:.3f}", flush=True)
+                table.append((WORDS[name], what, *(f"{each:.3f}" for each in found)))
         for app in apps:
             app.stop()
+    notes.table("same", ("the same application three times, without lineage", "", "second to first", "third to first"), table)  # fmt: skip
+
+
+class Kept:
+    """What the parts of the bench tell together."""
+
+    def __init__(self) -> None:
+        self.ratios: dict[tuple[str, str], dict] = {}
+        self.memory: dict[str, list[float]] = {}
+        self.ends: dict[str, dict[str, float]] = {}
+        self.starts: dict[str, dict[str, float]] = {}
+
+    def tell(self, notes: Notes) -> None:
+        """The tables and the aims."""
+        if self.ratios:
+            notes.table(
+                "queries",
+                ("server", "", "alone", "Headwater wall, CPU", "openlineage-spark wall, CPU"),
+                [
+                    (state, WORDS[name], f"{1000 * each['plain']:,.0f} ms", *(f"{each['wall'][who]:.3f}, {each['cpu'][who]:.3f}" for who in WHO[1:]))
+                    for (state, name), each in self.ratios.items()
+                ],
+            )  # fmt: skip
+            worst = {what: max((each[what]["headwater"], f"{WORDS[name]}, server {state}") for (state, name), each in self.ratios.items()) for what in ("wall", "cpu")}  # fmt: skip
+            notes.aim("CPU of an application at most 1.10", f"at most {worst['cpu'][0]:.3f} ({worst['cpu'][1]})", worst["cpu"][0] <= 1.10)  # fmt: skip
+            notes.aim("wall time of an application at most 1.03", f"at most {worst['wall'][0]:.3f} ({worst['wall'][1]})", worst["wall"][0] <= 1.03)  # fmt: skip
+            lines = {who: [(f"{WORDS[name]},\n{state}", each["cpu"][who]) for (state, name), each in self.ratios.items()] for who in WHO[1:]}  # fmt: skip
+            notes.plot(
+                "cpu", "bar", "Spark: CPU of an application, times without lineage", "", "times", lines
+            )
+            for (state, name), each in self.ratios.items():
+                if state == "up":
+                    more = [max(0.001, each["cpu"][who] - 1) for who in WHO[1:]]
+                    notes.ratio("openlineage-spark 1.53.0", f"CPU added to: {WORDS[name]}", more[1] / more[0])
+        self._tell_starts(notes)
+
+    def _tell_starts(self, notes: Notes) -> None:
+        rows = []
+        if self.starts:
+            start, stop = self.starts["start"], self.starts["stop"]
+            rows += [
+                ("start of an application", f"{start['none']:.2f} s", *(f"{start[who] - start['none']:+.2f} s" for who in WHO[1:])),
+                ("start of the first application of a Spark, which compiles the probe", f"{start['none']:.2f} s", f"{start['first'] - start['none']:+.2f} s", ""),
+                ("stop", f"{stop['none']:.2f} s", *(f"{stop[who] - stop['none']:+.2f} s" for who in WHO[1:])),
+            ]  # fmt: skip
+            added, first = start["headwater"] - start["none"], start["first"] - start["none"]
+            notes.aim("0.5 s at the start of an application", f"{added:+.2f} s", added <= 0.5)
+            notes.aim("0.5 s at the start of the first application of a Spark", f"{first:+.2f} s", first <= 0.5)  # fmt: skip
+        for state, ends in self.ends.items():
+            rows.append((f"stop with a backlog, server {state}", f"{ends['none']:.2f} s", *(f"{ends[who] - ends['none']:+.2f} s" for who in WHO[1:])))  # fmt: skip
+        if self.memory:
+            rows.append(("memory of Python; live heap of the JVM", "", *("; ".join(f"{each:+.0f} MB" for each in self.memory[who]) for who in WHO[1:])))  # fmt: skip
+            most = max(self.memory["headwater"])
+            notes.aim("50 MB of memory", f"{most:+.0f} MB", most <= 50)
+        if rows:
+            notes.table("starts", ("", "alone", "Headwater", "openlineage-spark"), rows)
 
 
 def main() -> None:
@@ -321,6 +367,7 @@ def main() -> None:
     options.add_argument("--full", action="store_true")
     options.add_argument("--only", default="up,down,hanging,start,same")
     options.add_argument("--application", nargs=3, help=argparse.SUPPRESS)
+    notes, kept = Notes("spark_overhead", packages=("pyspark",)), Kept()
     chosen = options.parse_args()
     if chosen.application:
         application(*chosen.application)
@@ -330,17 +377,18 @@ def main() -> None:
     if not live_jars.have("openlineage"):
         live_jars.resolve("openlineage")
     os.environ["PEER_JARS"] = ",".join(map(str, live_jars.have("openlineage")))
-    print(f"load {os.getloadavg()[0]:.2f}; ratios to the same application without lineage")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for state in chosen.only.split(","):
             if state == "start":
-                starts(root, 5 if chosen.full else 2)
+                starts(root, 5 if chosen.full else 2, kept)
             elif state == "same":
-                same(root, chosen.full)
+                same(root, chosen.full, notes)
             else:
                 every = tuple(WORK) if state == "up" else ("small", "writes")
-                measure(state, root, chosen.full, every)
+                measure(state, root, chosen.full, every, kept)
+    kept.tell(notes)
+    notes.keep()
 
 
 if __name__ == "__main__":

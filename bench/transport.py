@@ -1,6 +1,6 @@
 """transport: events of 1, 13 and 62 KB from a host to a server -> latency of emit, events a second, CPU, beside OpenLineage's client.
 
-    python bench/transport.py [--full] [--only 'up'|'62 KB'|'down'|'drain']
+    python bench/transport.py [--full] [--only 'up'|'62 KB'|'down'|'drain'] [--json FILE]
 
 Both sides are given ready objects: theirs `RunEvent`, ours the same event as a mapping. Latency is that of the call
 `emit`, what the host waits. End to end is from the first emit until the server has all. CPU is of the host and, with us,
@@ -9,7 +9,7 @@ answers. All with default settings; each way runs in a process of its own, after
 turns, three times at full size; rates and CPU are of the median round, latencies of all rounds together.
 
 At full size a spool of 1,000,000 events of 1 KB that waited for a day is drained, with the drainer's memory on the way.
-Tables go to stdout, to be pasted; progress to stderr.
+Tables go to stdout; progress to stderr.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from noting import Notes
 
 SIZES = {"1 KB": (1, 4), "13 KB": (4, 50), "62 KB": (20, 50)}  # datasets, columns of each
 COUNTS = {"1 KB": 2_000, "13 KB": 1_000, "62 KB": 1_000}
@@ -213,7 +215,7 @@ def serving() -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True)
 
 
-def measure_up(size: str, count: int, rounds: int) -> None:
+def measure_up(size: str, count: int, rounds: int, kept: Kept) -> None:
     told: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
     for number in range(rounds):
         for way in WAYS:
@@ -229,35 +231,41 @@ def measure_up(size: str, count: int, rounds: int) -> None:
             say(
                 f"{size}, round {number + 1} of {rounds}, {way}: {one['rate']:,.0f} events/s, p99 {ms([one], 0.99)}"
             )
-    print(f"\n| {size}, the server is up | p50 of emit | p99 of emit | events/s | CPU-ms an event | came |")
-    print("|---|---|---|---|---|---|")
     rates = {}
     for way, ones in told.items():
         middle = sorted(ones, key=lambda one: one["rate"])[len(ones) // 2]
         rates[way] = middle["rate"]
         came = f"{sum(one['came'] for one in ones):,.0f} of {count * len(ones):,}"
         cost = f"{1000 * middle['cpu'] / count:.2f}"
-        print(f"| {way} | {ms(ones, 0.5)} | {ms(ones, 0.99)} | {middle['rate']:,.0f} | {cost} | {came} |")
+        name = f"{size}: {way}" if way == WAYS[0] else way
+        kept.rows.append((name, ms(ones, 0.5), ms(ones, 0.99), f"{middle['rate']:,.0f}", cost, came))
+        if way == WAYS[0]:
+            kept.tail.append(max(quantile(one["latencies"], 0.99) for one in ones))
+    kept.rates[size] = rates
     ours, http, threads = (rates[way] for way in WAYS)
-    print(f"\n{size}: {ours / http:.1f} times http, {ours / threads:.1f} times async_http", flush=True)
+    say(f"{size}: {ours / http:.1f} times http, {ours / threads:.1f} times async_http")
 
 
-def measure_down(size: str, count: int) -> None:
+def measure_down(size: str, count: int, notes: Notes, kept: Kept) -> None:
     with socket.socket() as closed, socket.socket() as hanging:
         closed.bind(("127.0.0.1", 0))
         hanging.bind(("127.0.0.1", 0))
         hanging.listen(100)
-        print(f"\n| {size} | the server is | p50 of emit | p99 of emit | emits |\n|---|---|---|---|---|")
+        rows = []
         for what, sock in (("down", closed), ("hanging", hanging)):
             for way in WAYS:
                 # theirs waits 9 s when it is down, 39 s when it hangs
                 many = 1 if way.endswith(" http") else count
                 told = [run(way, f"http://127.0.0.1:{sock.getsockname()[1]}", size, many)]
-                print(f"| {way} | {what} | {ms(told, 0.5)} | {ms(told, 0.99)} | {many} |", flush=True)
+                rows.append((what, way, ms(told, 0.5), ms(told, 0.99), f"{many}"))
+                if way == WAYS[0]:
+                    kept.tail.append(quantile(told[0]["latencies"], 0.99))
                 say(f"{size}, {what}, {way}: p99 {ms(told, 0.99)}")
 
+    notes.table("down", (f"{size}, the server is", "way", "p50 of emit", "p99 of emit", "emits"), rows)
 
-def measure_drain(count: int) -> None:
+
+def measure_drain(count: int, notes: Notes) -> None:
     """A spool that waited for a day -> how long its drainer takes, and its memory on the way."""
     from headwater.transport.spool import SpoolTransport, identity
 
@@ -288,15 +296,17 @@ def measure_drain(count: int) -> None:
                 time.sleep(0.05)
         seen = stats(url)
         server.terminate()
-    print("\n| delivered | seconds | memory of the drainer | its CPU |\n|---|---|---|---|")
-    for came, took, memory, used in rows:
-        print(f"| {came:,.0f} | {took:.1f} | {memory / 1024:.1f} MB | {used:.1f} s |")
-    took = seen["last"] - begun
-    print(
-        f"\n{seen['count']:,.0f} of {count:,} events came in {took:.1f} s, {count / took:,.0f} a second; the drainer never had"
-        f" more than {peak / 1024:.1f} MB",
-        flush=True,
+    notes.table(
+        "drain",
+        ("delivered", "seconds", "memory of the drainer", "its CPU"),
+        [(f"{c:,.0f}", f"{t:.1f}", f"{m / 1024:.1f} MB", f"{u:.1f} s") for c, t, m, u in rows],
     )
+    took = seen["last"] - begun
+    notes.say(
+        f"{seen['count']:,.0f} of {count:,} events that had waited for a day came in {took:.1f} s, {count / took:,.0f} a second; the"
+        f" drainer never had more than {peak / 1024:.1f} MB."
+    )
+    notes.plot("drain", "line", "Transport: memory of a drainer", "events delivered", "MB", {"drainer": [(c, m / 1024) for c, _, m, _ in rows]})  # fmt: skip
 
 
 def _one() -> str:
@@ -313,17 +323,45 @@ def _memory(pid: int) -> int:
     return 0
 
 
+class Kept:
+    """What the parts of the bench tell together."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, ...]] = []
+        self.rates: dict[str, dict[str, float]] = {}
+        self.tail: list[float] = []
+
+    def tell(self, notes: Notes) -> None:
+        """The table of a server that is up, and the aims."""
+        if self.rows:
+            notes.table("up", ("the server is up", "p50 of emit", "p99 of emit", "events/s", "CPU-ms an event", "came"), self.rows)  # fmt: skip
+            lines = {way: [(size, rates[way]) for size, rates in self.rates.items()] for way in WAYS}
+            notes.plot("rates", "bar", "Transport: events a second from a host to a server", "size of an event", "events/s", lines, log=True)  # fmt: skip
+        for size, rates in self.rates.items():
+            for way in WAYS[1:]:
+                notes.ratio(f"openlineage-python, {way.split()[1]}", f"events/s of {size}", rates[WAYS[0]] / rates[way])  # fmt: skip
+        if "62 KB" in self.rates:
+            ours, *theirs = (self.rates["62 KB"][way] for way in WAYS)
+            notes.aim("at least 20 times their rate at 62 KB", " and ".join(f"{ours / each:.1f}" for each in theirs) + " times http and async_http", ours >= 20 * max(theirs))  # fmt: skip
+        if self.tail:
+            worst = 1000 * max(self.tail)
+            notes.aim("p99 of emit under 10 ms in every state of the server", f"at most {worst:.2f} ms", worst < 10)  # fmt: skip
+
+
 def main() -> None:
+    notes, kept = Notes("transport", packages=("openlineage-python", "msgspec")), Kept()
     full = "--full" in sys.argv
     only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else None
     if only in (None, "up", *COUNTS):
         for size, most in COUNTS.items():
             if only in (None, "up", size):
-                measure_up(size, most if full else most // 5, 3 if full else 1)
+                measure_up(size, most if full else most // 5, 3 if full else 1, kept)
     if only in (None, "down"):
-        measure_down("62 KB" if full else "13 KB", 500 if full else 200)
+        measure_down("62 KB" if full else "13 KB", 500 if full else 200, notes, kept)
     if only == "drain" or (full and only is None):
-        measure_drain(WAITING if full else WAITING // 20)
+        measure_drain(WAITING if full else WAITING // 20, notes)
+    kept.tell(notes)
+    notes.keep()
 
 
 if "--serve" in sys.argv:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,28 +21,37 @@ def plain(value: Any) -> Any:
 
 def dumped(spark: Any, sink: str) -> Tables:
     """Every table of `facts`, and what is settled."""
-    found: Tables = {}
+    names = (*TABLES, "job_versions")
     with ThreadPoolExecutor(4) as pool:
-        collected = pool.map(lambda name: pipeline.read(spark, sink, name).collect(), TABLES)
-    for (name, table), read in zip(TABLES.items(), collected, strict=True):
+        collected = pool.map(lambda name: pipeline.read(spark, sink, name).collect(), names)
+    found: Tables = {}
+    for name, read in zip(names, collected, strict=True):
         rows = found[name] = {}
-        for row in read:
-            said = {c: plain(v) for c, v in row.asDict().items() if v is not None}
-            key = tuple(said[part] for part in table.key)
+        for key, values in told(name, read):
             assert key not in rows, f"{name} has {key} twice"
-            values: dict[str, Any] = {c: said[c] for c in ("io", "canonical") if c in said}
-            for column, spec in table.columns.items():
-                if spec.rule is Rule.LATEST and f"{column}_at" in said:
-                    values[column] = (said[f"{column}_at"], said[column])
-                elif spec.rule is not Rule.LATEST and column in said:
-                    values[column] = said[column]
             rows[key] = values
-    versions = pipeline.read(spark, sink, "job_versions").collect()
-    found["job_versions"] = {
-        (row.job, bytes(row.version)): {"first_seen": row.first_seen, "last_seen": row.last_seen}
-        for row in versions
-    }
     return found
+
+
+def told(name: str, read: Iterable[Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Spark's rows of one table -> the key and what is said of each."""
+    if name == "job_versions":
+        for row in read:
+            yield (
+                (row.job, bytes(row.version)),
+                {"first_seen": row.first_seen, "last_seen": row.last_seen},
+            )
+        return
+    table = TABLES[name]
+    for row in read:
+        said = {c: plain(v) for c, v in row.asDict().items() if v is not None}
+        values: dict[str, Any] = {c: said[c] for c in ("io", "canonical") if c in said}
+        for column, spec in table.columns.items():
+            if spec.rule is Rule.LATEST and f"{column}_at" in said:
+                values[column] = (said[f"{column}_at"], said[column])
+            elif spec.rule is not Rule.LATEST and column in said:
+                values[column] = said[column]
+        yield tuple(said[part] for part in table.key), values
 
 
 def in_memory(payloads: Iterable[bytes]) -> Tables:
