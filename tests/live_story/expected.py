@@ -93,3 +93,12 @@ URNS = {
     "mart": "urn:li:dataset:(urn:li:dataPlatform:duckdb,mart.orders,PROD)",
 }
 """What DataHub calls them."""
+
+DATAJOBS = {
+    "cdc": "urn:li:dataJob:(urn:li:dataFlow:(kafka-connect,cdc,shop),cdc)",
+    "lake": "urn:li:dataJob:(urn:li:dataFlow:(kafka-connect,lake,shop),lake)",
+    "stream": "urn:li:dataJob:(urn:li:dataFlow:(spark,fresh,shop),fresh)",
+    "batch": "urn:li:dataJob:(urn:li:dataFlow:(spark,gold,shop),gold)",
+    "load": "urn:li:dataJob:(urn:li:dataFlow:(dlt,mart,shop),mart)",
+}
+"""And the jobs: an application of Spark is one."""

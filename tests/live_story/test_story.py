@@ -367,22 +367,37 @@ def test_the_second_night_is_another_tree_of_the_same_form(story: Story, bad_nig
 
 
 def _edges(proposals: list[dict[str, Any]]) -> set[tuple[str, str]]:
-    """(urn of a dataset, `in` or `out`) of every job."""
-    return {
-        (edge["destinationUrn"], side)
+    """(urn of a dataset, urn of a job) where it reads, the other way round where it writes."""
+    told = [
+        (each["entityUrn"], each["aspect"]["json"])
         for each in proposals
         if each["aspectName"] == "dataJobInputOutput"
-        for side, key in (("in", "inputDatasetEdges"), ("out", "outputDatasetEdges"))
-        for edge in each["aspect"]["json"].get(key, [])
+    ]
+    reads = {
+        (edge["destinationUrn"], job) for job, said in told for edge in said.get("inputDatasetEdges", [])
+    }
+    return reads | {
+        (job, edge["destinationUrn"]) for job, said in told for edge in said.get("outputDatasetEdges", [])
+    }
+
+
+def _fields_of(proposals: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
+    """(urn of a job, urn of a field it reads, urn of the field it makes of it)."""
+    return {
+        (each["entityUrn"], source, target)
+        for each in proposals
+        if each["aspectName"] == "dataJobInputOutput"
+        for way in each["aspect"]["json"].get("fineGrainedLineages", [])
+        for source in way.get("upstreams", [])
+        for target in way["downstreams"]
     }
 
 
 def test_datahub_is_told_the_same_as_a_file_and_by_kafka(story: Story, bad_night: dict[str, Any]) -> None:
     urns = {short: urn.format(root=story.root) for short, urn in expected.URNS.items()}
-    jobs = {*expected.JOBS}
-    wanted = {(urns[a], "in") for a, b in expected.EDGES if b in jobs}
-    wanted |= {(urns[b], "out") for a, b in expected.EDGES if a in jobs}
-    wanted.add((urns["mart"], "in"))  # by the checks
+    every = {**urns, **expected.DATAJOBS}
+    wanted = {(every[a], every[b]) for a, b in expected.EDGES}
+    wanted.add((urns["mart"], "urn:li:dataJob:(urn:li:dataFlow:(checks,checks,shop),checks)"))
     file = Path(story.places["PROPOSALS"])
     metrics = lambda: httpx.get(f"{story.server.url}/metrics", timeout=60).text  # noqa: E731
     until("the server to have told DataHub all", lambda: "headwater_datahub_lag_entries 0.0" in metrics())
@@ -409,6 +424,12 @@ def test_datahub_is_told_the_same_as_a_file_and_by_kafka(story: Story, bad_night
         assert _edges(form) == wanted
         datasets = {each["entityUrn"] for each in form if each["entityType"] == "dataset"}
         assert datasets == {*urns.values()}
+    assert _fields_of(in_file) == _fields_of(on_topic)
+    total, amount = (
+        f"urn:li:schemaField:({urns[each]},{field})"
+        for each, field in (("topic", "total"), ("sink", "amount"))
+    )
+    assert (expected.DATAJOBS["lake"], total, amount) in _fields_of(in_file)
 
 
 # --- the end

@@ -19,6 +19,7 @@ ORCHESTRATORS = [
     ("https://github.com/trinodb/trino/plugin", None, None, "trino", "trino"),
     ("https://example.org", "Debezium", None, "debezium", "debezium"),
     (f"{OL}/tree/1.0/integration/spark", "Flink", None, "flink", "flink"),
+    ("https://example.org", "Kafka Connect", "KAFKA_CONNECT", "kafka-connect", "kafka connect"),
     ("https://example.org/tools/Loader", None, "DLT", "dlt", None),
     ("https://example.org/tools/Loader", None, None, "loader", None),
     ("https://example.org/?x=1", None, None, "openlineage", None),

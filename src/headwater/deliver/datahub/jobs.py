@@ -49,7 +49,8 @@ def orchestrator_of(
     if options.orchestrator:
         return options.orchestrator
     if engine is not None and engine.name:
-        return engine.name.lower()
+        said = engine.name.lower()
+        return said.replace(" ", "-") if fixes.guess_orchestrator else said  # DataHub knows `kafka-connect`
     found = _OPENLINEAGE(producer)
     if found and (found[1] or not fixes.guess_orchestrator):
         return found[1]

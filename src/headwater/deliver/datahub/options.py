@@ -57,7 +57,7 @@ class Fixes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     skip_nulls: bool = True
     """A property that is null is left out instead of failing the event."""
     guess_orchestrator: bool = True
-    """Of an unknown producer: jobType.integration, else the producer's last word, else `default_orchestrator`."""
+    """Of an unknown producer: jobType.integration, else the producer's last word, else `default_orchestrator`; "Kafka Connect" is `kafka-connect`."""
     domain_entity: bool = True
     """Domains are told of entity type dataFlow, not dataflow."""
     ownership: bool = True
