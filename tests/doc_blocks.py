@@ -66,8 +66,8 @@ class Block:
 
     @property
     def why_not(self) -> str:
-        """Why it is neither run nor checked."""
-        found = re.search(r"<!-- not run: (.+?) -->", self.mark)
+        """Why it is neither run nor checked; one that shows a file of the live story is compared with it, where that runs."""
+        found = re.search(r"<!-- (?:not run|file): (.+?) -->", self.mark)
         return found[1] if found else ""
 
 
