@@ -131,17 +131,16 @@ def _page(namespace: str, name: str, how: str) -> str:
 
 def _stay(address: str, pages: list[str], *, browser: bool) -> None:
     """Serve until interrupted."""
-    first = f"{address}/{pages[0]}"
     listed = "".join(f"  {address}/{page}\n" for page in pages)
-    typer.echo(
-        f"\nServing at {address} (Ctrl-C stops it). Look at it in a browser:\n{listed}"
-        "In another terminal:\n"
-        f"  headwater incidents list --url {address}\n"
-        f"  OPENLINEAGE_URL={address} python your_job.py"
-    )
-    if browser and _has_display():
-        webbrowser.open(first)
     try:
+        typer.echo(
+            f"\nServing at {address} (Ctrl-C stops it). Look at it in a browser:\n{listed}"
+            "In another terminal:\n"
+            f"  headwater incidents list --url {address}\n"
+            f"  OPENLINEAGE_URL={address} python your_job.py"
+        )
+        if browser and _has_display():
+            webbrowser.open(f"{address}/{pages[0]}")
         threading.Event().wait()
     except KeyboardInterrupt:
         typer.echo("")
