@@ -8,7 +8,7 @@ import { type Grain, MOST_HOPS } from "./view.ts";
 
 const GRAINS: [Grain, string][] = [
   ["application", "applications"],
-  ["all", "jobs and datasets"],
+  ["all", "jobs, datasets"],
   ["dataset", "datasets only"],
   ["job", "jobs only"],
   ["run", "runs"],

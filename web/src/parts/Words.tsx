@@ -11,7 +11,9 @@ export function NodeLink({ id, most = 60 }: { id: string; most?: number }) {
   const { kind, namespace, name } = parseId(id);
   return (
     <a class="node" href={href(writeRoute(pageOf(id)))} title={`${namespace} / ${name}`}>
-      <Kind kind={kind} /> <bdi>{clip(name, most)}</bdi>
+      <Kind kind={kind} />
+      {"\u00a0"}
+      <bdi>{clip(name, most)}</bdi>
     </a>
   );
 }
