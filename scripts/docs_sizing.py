@@ -14,7 +14,7 @@ HOW = ("1 client, one a request", "4 clients, one a request", "1 client, batches
 def measured(text: str | None = None) -> dict[tuple[str, str], tuple[int, str, int | None]]:
     """(size in KB, how) -> events a second, CPU-seconds per 1,000, bytes on disk per KB of event."""
     text = RESULTS.read_text(encoding="utf-8") if text is None else text
-    part = text[text.index("## Backend (") :].partition("\n## ")[0]
+    part = text[text.index("## Backend\n") :].partition("\n## ")[0]
     found: dict[tuple[str, str], tuple[int, str, int | None]] = {}
     for size, rows in re.findall(
         r"\| events of ([\d.]+) KB \| events/s[^\n]+\n\|[-|]+\n((?:\|[^\n]+\n)+)", part

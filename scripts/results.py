@@ -60,16 +60,15 @@ def _title(name: str) -> tuple[str, str]:
     return head[2:].strip(), rest.strip()
 
 
-def _anchor(name: str, found: Figures) -> str:
-    """As GitHub makes it of a heading."""
-    heading = f"{_title(name)[0]} ({found['command']})".lower()
-    return re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
+def _anchor(name: str) -> str:
+    """As a forge and the site both make it of a heading: there is nothing but words in it."""
+    return _title(name)[0].lower().replace(" ", "-")
 
 
 def _aims(known: dict[str, Figures]) -> str:
     rows = [
         f"| {each['aim']} | {each['measured']} | {'met' if each['met'] else '**missed**'} "
-        f"| [{_title(name)[0]}](#{_anchor(name, found)}) |"
+        f"| [{_title(name)[0]}](#{_anchor(name)}) |"
         for name, found in known.items()
         for each in found["aims"]
     ]
@@ -80,7 +79,7 @@ def _aims(known: dict[str, Figures]) -> str:
 
 def _ratios(known: dict[str, Figures]) -> str:
     rows = [
-        f"| {each['peer']} | {each['what']} | {each['times']:,g} | [{_title(name)[0]}](#{_anchor(name, found)}) |"
+        f"| {each['peer']} | {each['what']} | {each['times']:,g} | [{_title(name)[0]}](#{_anchor(name)}) |"
         for name, found in known.items()
         for each in found["ratios"]
     ]
@@ -102,7 +101,7 @@ def _section(name: str, found: Figures) -> str:
     text = _PLACE.sub(put, told)
     more = [_table(table) for _, table in sorted(left.items())]
     drawn = [f"![{plot['title']}](../docs/plots/{name}-{each}.svg)" for each, plot in sorted(found["plots"].items())]  # fmt: skip
-    parts = [f"## {title} (`{found['command']}`)", _taken(found), words, text, *more, *drawn]
+    parts = [f"## {title}", _taken(found), words, text, *more, *drawn]
     return re.sub(r"\n{3,}", "\n\n", "\n\n".join(part for part in parts if part))
 
 
@@ -114,7 +113,7 @@ def _table(table: Figures) -> str:
 
 def _taken(found: Figures) -> str:
     taken = found["taken"]
-    told = [f"Measured on {taken['date']}" if taken.get("date") else "Measured"]
+    told = [f"`{found['command']}`, measured{' on ' + taken['date'] if taken.get('date') else ''}"]
     told.append(f"on {taken['cores']} cores" + (f" ({taken['processor']})" if taken.get("processor") else ""))
     if taken.get("memory_gb"):
         told.append(f"and {taken['memory_gb']} GB")
