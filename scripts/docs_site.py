@@ -139,7 +139,9 @@ def _toml(value: object) -> str:
 def build(work: Path = BUILD, site: Path = SITE) -> Path:
     """Build the site; a link that leads nowhere ends it."""
     if sys.version_info < (3, 11):
-        raise SystemExit("the site is built by zensical, which needs Python 3.11: make docs PYTHON=python3.11")
+        raise SystemExit(
+            "the site is built by zensical, which needs Python 3.11: make docs PYTHON=python3.11"
+        )
     shutil.rmtree(work, ignore_errors=True)
     stage(work / "docs")
     (work / "docs" / "assets").mkdir(exist_ok=True)
