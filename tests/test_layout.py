@@ -123,7 +123,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "following",
     ),
     "transport.spool": (
-        "identity breaker",
+        "identity breaker witness",
         "segment",
         "place",
         "dead",

@@ -20,7 +20,6 @@ import msgspec
 from headwater import plugins
 from headwater.errors import HeadwaterError, TransportError
 from headwater.transport import TRANSPORTS, HoldsBack, Transport, open_transport
-from headwater.transport._answers import run_of
 from headwater.transport.spool import dead
 from headwater.transport.spool.backlog import Backlog, make_room
 from headwater.transport.spool.breaker import Breaker
@@ -29,6 +28,7 @@ from headwater.transport.spool.place import TO, Place, Target, write_whole
 from headwater.transport.spool.segment import OWNER_ONLY, Segment, frames
 from headwater.transport.spool.syncing import syncing
 from headwater.transport.spool.wills import Wills
+from headwater.transport.spool.witness import witnesses
 
 try:
     import fcntl
@@ -43,9 +43,6 @@ POLL, GROWTH = (
 HEARTBEAT = 5.0  # seconds after which its state is written again, though nothing changed
 AFRESH = 30.0  # seconds after which a heartbeat that stopped means that the drainer did
 TRIES = 3  # of an event alone, before it is suspected
-DESPAIR = (
-    16  # of an event alone, while the first of no other run was taken either: then later ones are tried, too
-)
 RESTED = 60.0  # seconds that one which stopped for a fault is left alone
 
 
@@ -223,7 +220,7 @@ class Drainer:
         self._stubborn = event, tries + 1
         if tries + 1 < TRIES:
             return False
-        others = _witnesses(events, left, tries + 1)
+        others = witnesses(events, left, tries + 1)
         if not others or self._send(events, left, [others[tries % len(others)]]) is not None:
             return False
         again = self._send(events, left, left[:1])
@@ -386,19 +383,3 @@ def _age(place: Place) -> float:
         return abs(clock.wall() - (place / "drainer.json").stat().st_mtime)
     except OSError:
         return AFRESH + RESTED
-
-
-def _witnesses(events: list[bytes], left: list[int], tries: int) -> list[int]:
-    """Where those stand whose being taken would show that the receiver is well, though it failed so often at the first.
-
-    They are of other runs, and each its run's first: whichever is taken comes before its run's next. Only where the first of
-    every run fails for long does a later one do, after those before it failed: else two such events would hold up all for ever.
-    """
-    queues: dict[str, list[int]] = {}
-    for at in left[1:]:
-        if (run := run_of(events[at])) != run_of(events[left[0]]):
-            queues.setdefault(run or str(at), []).append(at)
-    if tries < DESPAIR:
-        return [queue[0] for queue in queues.values()]
-    deep = (tries - DESPAIR) // max(1, len(queues)) % max(map(len, queues.values()), default=1)
-    return [queue[min(deep, len(queue) - 1)] for queue in queues.values()]
