@@ -14,6 +14,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -129,12 +130,12 @@ def _taken(found: Figures) -> str:
 # --- the plots
 
 
-def plots() -> Iterator[tuple[Path, str]]:
-    """Every plot as SVG: the same figures give the same bytes."""
+def plots() -> Iterator[tuple[Path, Figures]]:
+    """Every plot's file, and what is drawn in it."""
     for name in benches():
         found = figures(name)
         for each, plot in sorted((found or {"plots": {}})["plots"].items()):
-            yield PLOTS / f"{name}-{each}.svg", draw(plot)
+            yield PLOTS / f"{name}-{each}.svg", plot
 
 
 def draw(plot: Figures) -> str:
@@ -155,7 +156,12 @@ def draw(plot: Figures) -> str:
             figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
         out = StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return re.sub(r"[ \t]+$", "", out.getvalue(), flags=re.MULTILINE)
+    return re.sub(r"[ \t]+$", "", out.getvalue(), flags=re.MULTILINE) + f"<!-- {mark(plot)} -->\n"
+
+
+def mark(plot: Figures) -> str:
+    """What a plot is known by: its figures, not its bytes, which another version of the library writes otherwise."""
+    return f"figures {sha256(json.dumps(plot, sort_keys=True).encode()).hexdigest()[:16]}"
 
 
 _COLOURS = ("#1a73a8", "#d97706", "#6b7280", "#7c3aed", "#059669", "#be123c")
@@ -212,16 +218,15 @@ def _bars(axes: Any, plot: Figures) -> None:
 # --- the command
 
 
-def made() -> dict[Path, str]:
-    """Every file that follows from the figures, and what it must hold."""
-    return {RESULTS: compose(), **dict(plots())}
-
-
 def stale() -> list[str]:
     """What is not as the figures and the commentary say."""
-    wanted = made()
-    wrong = [str(file.relative_to(ROOT)) for file, text in wanted.items() if not file.exists() or file.read_text() != text]  # fmt: skip
-    return wrong + [str(each.relative_to(ROOT)) for each in sorted(PLOTS.glob("*.svg")) if each not in wanted]
+    wanted = dict(plots())
+    wrong = [] if RESULTS.exists() and RESULTS.read_text() == compose() else [RESULTS]
+    wrong += [
+        file for file, plot in wanted.items() if not file.exists() or mark(plot) not in file.read_text()
+    ]
+    wrong += [file for file in sorted(PLOTS.glob("*.svg")) if file not in wanted]
+    return [str(file.relative_to(ROOT)) for file in wrong]
 
 
 def main() -> None:
@@ -231,12 +236,13 @@ def main() -> None:
             sys.exit(f"not fresh: {', '.join(wrong)}; run python scripts/results.py")
         return
     PLOTS.mkdir(exist_ok=True)
-    wanted = made()
+    wanted = dict(plots())
     for file in set(PLOTS.glob("*.svg")) - wanted.keys():
         file.unlink()
-    for file, text in wanted.items():
-        file.write_text(text)
-    print(f"{RESULTS.relative_to(ROOT)} and {len(wanted) - 1} plots")
+    RESULTS.write_text(compose())
+    for file, plot in wanted.items():
+        file.write_text(draw(plot))
+    print(f"{RESULTS.relative_to(ROOT)} and {len(wanted)} plots")
 
 
 if __name__ == "__main__":
