@@ -49,18 +49,6 @@ def _newest(job: str, count: int) -> str:
     return f"r.job = {job} AND r.first_seen >= coalesce(({oldest}), {_FIRST})"
 
 
-def _written_before(dataset: str) -> str:
-    """That `o` is the newest write of a dataset which another run made before `i` began to read; or one of that moment.
-
-    Which of them it was, `_rank` decides: their runs' names are not looked up for all that were written before.
-    """
-    newest = (
-        f"SELECT y.first_seen FROM outputs AS y WHERE y.dataset = {dataset} AND y.first_seen <= i.first_seen"
-        " AND y.run <> i.run ORDER BY y.first_seen DESC LIMIT 1"
-    )
-    return f"o.dataset = {dataset} AND o.run <> i.run AND o.first_seen = ({newest})"
-
-
 class Told(NamedTuple):
     """A facet: its digest and its JSON."""
 
@@ -369,13 +357,17 @@ _DESCRIBED = (
 )
 _READ = (
     'SELECT i.run, i.dataset, o.dataset, o.first_seen, o.run, r.run_id, o."schema", o.lifecycle, o.last_seen FROM inputs AS i'
-    f" JOIN outputs AS o ON {_written_before('i.dataset')}"
+    " JOIN outputs AS o ON o.dataset = i.dataset AND o.run = (SELECT y.run FROM outputs AS y"
+    " JOIN runs AS x ON x.id = y.run WHERE y.dataset = i.dataset AND y.first_seen <= i.first_seen AND y.run <> i.run"
+    " ORDER BY y.first_seen DESC, x.run_id DESC LIMIT 1)"
     f" JOIN runs AS r ON r.id = o.run WHERE i.run IN {_IDS}"
 )
 _READ_ALIAS = (
     'SELECT i.run, i.dataset, o.dataset, o.first_seen, o.run, r.run_id, o."schema", o.lifecycle, o.last_seen FROM inputs AS i'
     " JOIN datasets AS m ON m.id = i.dataset JOIN datasets AS n ON n.canonical = m.canonical AND n.id <> m.id"
-    f" JOIN outputs AS o ON {_written_before('n.id')}"
+    " JOIN outputs AS o ON o.dataset = n.id AND o.run = (SELECT y.run FROM outputs AS y"
+    " JOIN runs AS x ON x.id = y.run WHERE y.dataset = n.id AND y.first_seen <= i.first_seen AND y.run <> i.run"
+    " ORDER BY y.first_seen DESC, x.run_id DESC LIMIT 1)"
     f" JOIN runs AS r ON r.id = o.run WHERE i.run IN {_IDS}"
 )
 _READ_TOLD = (
