@@ -188,6 +188,29 @@ def test_assertions_wherever_they_stand() -> None:
         assert found == {("not_null", "id"): 1, ("not_null", "total"): 1, ("custom", ""): 1}
 
 
+@pytest.mark.parametrize(
+    ("kind", "job", "failed"),
+    [
+        ("ABORT", {"jobType": facet(jobType="TEST")}, {}),  # dbt tells so of a test that it skips
+        ("FAIL", {"jobType": facet(jobType="TEST")}, {"not_null": 1}),
+        (
+            "ABORT",
+            {"jobType": facet(jobType="APPLICATION")},
+            {"not_null": 1},
+        ),  # somebody stopped what had seen it fail
+        ("ABORT", {}, {"not_null": 1}),
+    ],
+)
+def test_a_test_that_was_never_run_has_not_failed(
+    kind: str, job: dict[str, Any], failed: dict[str, int]
+) -> None:
+    check = facet(assertions=[{"assertion": "not_null", "success": False}])
+    told = event(
+        kind=kind, job_facets=job, inputs=[{**TABLE, "inputFacets": {"dataQualityAssertions": check}}]
+    )
+    assert {key[2]: row["failed"][1] for key, row in tables(told).get("assertions", {}).items()} == failed
+
+
 @pytest.mark.parametrize("strange", [[], "text", 5, True, {"fields": 5}, {"fields": {"o": 5}}, {"fields": {"o": {"inputFields": [5, {}]}}}, {"identifiers": [5, {"namespace": "a"}]}, {"assertions": 3}, {"run": 5, "job": []}, {"nominalStartTime": 5}])  # fmt: skip
 def test_a_facet_of_a_strange_shape_is_kept_and_does_no_harm(strange: Any) -> None:
     names = (
