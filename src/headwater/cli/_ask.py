@@ -320,10 +320,23 @@ def one_form(as_json: bool, markdown: bool) -> None:
         raise ConfigError("give --json or --markdown, not both")
 
 
-def tripped(found: str) -> typer.Exit:
-    """What ends a command whose gate tripped: said on stderr, exit 6."""
-    typer.echo(f"headwater: {found}", err=True)
-    return typer.Exit(_TRIPPED)
+def answer(
+    model: dict[str, Any],
+    found: str | None,
+    text: Callable[[dict[str, Any]], None],
+    markdown: Callable[[dict[str, Any], str | None], str] | None,
+    as_json: bool,
+) -> None:
+    """Print an answer in the form asked for; where its gate found something, say so on stderr and exit 6."""
+    if as_json:
+        print_json(model)
+    elif markdown is not None:
+        typer.echo(markdown(model, found), nl=False)
+    else:
+        text(model)
+    if found:
+        typer.echo(f"headwater: {found}", err=True)
+        raise typer.Exit(_TRIPPED)
 
 
 def print_json(model: Any) -> None:

@@ -16,10 +16,9 @@ from headwater.cli._ask import (
     MarkdownOption,
     StoreOption,
     UrlOption,
+    answer,
     asking,
     one_form,
-    print_json,
-    tripped,
 )
 
 _ANY_TIME = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
@@ -77,14 +76,7 @@ def run(
     with asking(store, url) as source:
         model = source.diff(before, after, node=node, depth=depth)
     found = _tripping(model, [each.value for each in fail_on or ()])
-    if as_json:
-        print_json(model)
-    elif markdown:
-        typer.echo(_markdown.diff(model, found), nl=False)
-    else:
-        _print(model)
-    if found:
-        raise tripped(found)
+    answer(model, found, _print, _markdown.diff if markdown else None, as_json)
 
 
 def _print(model: dict[str, Any]) -> None:

@@ -16,10 +16,9 @@ from headwater.cli._ask import (
     MarkdownOption,
     StoreOption,
     UrlOption,
+    answer,
     asking,
     one_form,
-    print_json,
-    tripped,
 )
 
 
@@ -66,14 +65,7 @@ def run(
     hit = model["counts"]["datasets"]
     over = f"{hit} datasets are hit, more than {fail_over}" if hit > (fail_over or 0) else None
     found = over if fail_over is not None else None
-    if as_json:
-        print_json(model)
-    elif markdown:
-        typer.echo(_markdown.impact(model, found), nl=False)
-    else:
-        _print(model)
-    if found:
-        raise tripped(found)
+    answer(model, found, _print, _markdown.impact if markdown else None, as_json)
 
 
 def _print(model: dict[str, Any]) -> None:
