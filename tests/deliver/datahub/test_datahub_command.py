@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gms import Answer, Gms, running
+from gms import Answer, Gms
 from making import dataset, raw
 from typer.testing import CliRunner
 
@@ -27,12 +26,6 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "events.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in EVENTS))
     return path
-
-
-@pytest.fixture
-def gms() -> Iterator[Gms]:
-    with running() as server:
-        yield server
 
 
 def headwater(*arguments: object) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gms import Answer, Gms, running
+from gms import Answer, Gms
 from making import JAVA, dataset, raw
 from test_coalescing import APP, OTHER, RUN, STORY, app, sql
 
@@ -22,12 +22,6 @@ from headwater.transport import HoldsBack, Transport, open_transport
 from headwater.transport._host import open_hosted
 from headwater.transport.spool import SpoolTransport, dead
 from headwater.transport.spool.drainer import Drainer
-
-
-@pytest.fixture
-def gms() -> Iterator[Gms]:
-    with running() as server:
-        yield server
 
 
 @pytest.fixture

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from gms import Answer, Gms, running
+from gms import Answer, Gms
 from litestar.testing import TestClient
 from making import raw
 from test_coalescing import STORY
@@ -20,23 +19,10 @@ from headwater.errors import TransportError
 from headwater.query.incidents import clock as now
 from headwater.query.nodes import iso
 from headwater.serve import Serving, create_app
-from headwater.store import Store, open_store
+from headwater.store import Store
 
 HERE = "/hw/v1/deliveries"
 DATAHUB = f"{HERE}/{following.NAME}"
-
-
-@pytest.fixture
-def gms() -> Iterator[Gms]:
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    opened = open_store(store_url)
-    yield opened
-    opened.close()
 
 
 def client(store: Store, datahub: Delivery | None = None, **serving: Any) -> TestClient[Any]:

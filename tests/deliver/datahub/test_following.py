@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from gms import Answer, Gms, running
+from gms import Answer, Gms
 from making import dataset, raw
 from test_coalescing import OTHER, RUN, STORY, sql
 
@@ -20,19 +19,6 @@ from headwater.store import Store, _outbox, open_store
 from headwater.work import Worker, jobs
 
 MINUTE = 60 * 1_000_000
-
-
-@pytest.fixture
-def gms() -> Iterator[Gms]:
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    opened = open_store(store_url)
-    yield opened
-    opened.close()
 
 
 class At:

@@ -7,19 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from gms import Answer, Gms, running
+from gms import Answer, Gms
 from making import convert, dataset, event
 
 from headwater.deliver.datahub.sinks import rest
 from headwater.deliver.datahub.sinks.rest import RestSink
 from headwater.deliver.datahub.wire import text_of
 from headwater.errors import TooLarge, TransportError
-
-
-@pytest.fixture
-def gms() -> Iterator[Gms]:
-    with running() as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)
