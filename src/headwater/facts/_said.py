@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import msgspec
@@ -17,9 +18,9 @@ class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="c
     by: str = ""
     """Who said it: with the command in the log, this is the audit trail."""
 
+    @abstractmethod
     def rows(self) -> list[Any]:
         """What it says, as rows."""
-        raise NotImplementedError
 
 
 def one_of(field: str, value: str, known: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -42,7 +43,7 @@ _REJECTED = bulk(
 )
 
 
-class SqlStore:
+class SqlStore(ABC):
     """A store on an SQL database, with one writer at a time and readers that never wait for it.
 
     What the databases do each in their own way (excluding other writers, a check, a backup, taking tables from
@@ -80,16 +81,16 @@ class SqlStore:
                 raise
             self._ids.keep()
 
+    @abstractmethod
     def _exclude(self, connection: Connection) -> None:
         """Keep every other writer of this database out until the transaction ends."""
-        raise NotImplementedError
 
-    def _ahead(self, cursor: Cursor, run: int) -> None:
+    def _ahead(self, cursor: Cursor, run: int) -> None:  # noqa: B027 - SQLite wants nothing made
         """Make room for the rows of runs up to this number, where the database wants it made."""
 
+    @abstractmethod
     def _told(self, fault: Exception) -> StoreError:
         """The database's fault as ours, without a secret."""
-        raise NotImplementedError
 
     def _refresh(self, connection: Connection) -> None:
         """Another process may have numbered anew or changed the alias rules."""
@@ -140,9 +141,9 @@ class SqlStore:
             cursor.insert(_LOGGED, packed)
             return cursor.rowcount
 
+    @abstractmethod
     def room(self) -> dict[str, Any]:
         """How much space it takes and is left."""
-        raise NotImplementedError
 
     def _refuse_when_full(self) -> None:
         if time.monotonic() < self._roomy_until:
