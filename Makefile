@@ -22,7 +22,7 @@ SPARKS := 3.5 4.0 4.3
 SPARK_3.5 := 'pyspark==3.5.*' 'numpy<2' 'pyarrow<18' 'pandas<2.3' setuptools
 SPARK_4.0 := 'pyspark[connect]==4.0.*' 'pyarrow<24' 'pandas<3'
 SPARK_4.3 := 'pyspark[connect]==4.3.*' 'pyarrow>=18' 'pandas<3'
-SPARK_TESTS := pytest hypothesis jsonschema rfc3339-validator 'sqlglot==30.12.0'
+SPARK_TESTS := pytest pytest-xdist hypothesis jsonschema rfc3339-validator 'sqlglot==30.12.0'
 # each Airflow with its own SQLAlchemy, never in .venv
 AIRFLOWS := 3 2.11
 AIRFLOW_3 := 'apache-airflow==3.3.*'
@@ -31,7 +31,12 @@ AIRFLOW_ALL := 'apache-airflow-providers-openlineage>=2.20,<3' apache-airflow-pr
 	'apache-airflow-providers-apache-spark>=6,<7'
 # older dlts, each in an environment of its own
 DLTS := 1.20 1.25
-DLT_TESTS := pytest hypothesis jsonschema rfc3339-validator 'psycopg[binary]' 'pandas<3' 'pyarrow>=18' deltalake
+DLT_TESTS := pytest pytest-xdist hypothesis jsonschema rfc3339-validator 'psycopg[binary]' 'pandas<3' 'pyarrow>=18' deltalake
+LIVE_TESTS := HEADWATER_SCALE=1 HEADWATER_LIVE=1
+# the files of a live stack side by side, each with its own servers: half of the time is spent waiting for them to start
+SIDE_BY_SIDE = -m pytest -n $(WORKERS) --dist loadfile
+# of Sparks beside the one in .venv: every case, but 2,000 queries in a row instead of 10,000
+OTHERS := 0.2
 DATAHUB := 'acryl-datahub[datahub-rest,datahub-kafka]==1.7.*' msgspec
 CODE := src tests bench scripts
 # the web UI: built into the package, so that whoever installs it needs no Node
@@ -106,10 +111,10 @@ test: $(READY) test-web ## every test but the live ones; repeats cut by HEADWATE
 test-pythons: $(READY) ## the light tests and the server's on each Python that is here; those that are not are named
 	@$(BIN)/python scripts/pythons.py --uv "$(UV)" --workers $(WORKERS)
 
-live: $(LIVE) ## every live stack, at scale 1
+live: $(LIVE) ## every live stack, at scale 1 (older and newer Sparks: see live-spark)
 
 live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all examples, 270 kills
-	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest $(BACKEND)
+	@$(LIVE_TESTS) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(BACKEND)
 
 live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS); JARS=… for some
 	@$(BIN)/python scripts/live_jars.py $(JARS)
@@ -122,23 +127,23 @@ smoke: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready $(WEB) ## a short 
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/connect/test_live_smoke.py
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/live_airflow/test_spark_submit.py -k '[3]'
 
-live-spark: live-jars $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1, 4.0, 3.5 and 4.3, each in an environment of its own
-	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark
+live-spark: live-jars $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1 at scale 1, and on 4.0, 3.5 and 4.3 with fewer repeats, each in an environment of its own
+	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/capture/spark
 	@for version in $(SPARKS); do \
 		echo "== Spark $$version"; \
 		if ! test -x .venvs/spark-$$version/bin/python; then \
 			echo "skipped: $$(cat .venvs/spark-$$version/.ready)"; \
 			test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; continue; \
 		fi; \
-		HEADWATER_SCALE=1 HEADWATER_LIVE=1 .venvs/spark-$$version/bin/python -m pytest tests/capture/spark/test_live.py \
+		HEADWATER_SCALE=$(OTHERS) HEADWATER_LIVE=1 .venvs/spark-$$version/bin/python $(SIDE_BY_SIDE) tests/capture/spark/test_live.py \
 			tests/capture/spark/test_live_formats.py tests/capture/spark/test_live_process.py; \
 	done
 
 live-kafka: live-jars ## two Connect workers with Debezium, JDBC, Iceberg and a registry, Postgres to Spark; the real transforms as judges
-	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/connect
+	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/capture/connect
 
 live-pipeline: live-jars ## the pipeline at scale 1: twenty kills over files and Kafka, Delta, Iceberg, a standalone cluster
-	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/pipeline
+	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/pipeline
 
 # where it cannot be made, the reason stands in .ready instead, dated so that the next time tries again
 .venvs/spark-%/.ready: pyproject.toml | $(READY)
@@ -156,7 +161,7 @@ live-airflow: $(READY) $(AIRFLOWS:%=.venvs/airflow-%/.ready) ## a DAG on Airflow
 			test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; \
 		fi; \
 	done
-	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/live_airflow
+	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/live_airflow
 
 .venvs/airflow-%/.ready: pyproject.toml | $(READY)
 	@rm -rf $(@D) && mkdir -p $(@D) && echo "setting up $(@D)"
@@ -166,14 +171,14 @@ live-airflow: $(READY) $(AIRFLOWS:%=.venvs/airflow-%/.ready) ## a DAG on Airflow
 	        mv $@.why $@; touch -d @0 $@; }
 
 live-dlt: live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at scale 1 on the dlt of .venv (with Spark behind them), on 1.20 and on 1.25
-	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/dlt
+	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/capture/dlt
 	@for version in $(DLTS); do \
 		echo "== dlt $$version"; \
 		if ! test -x .venvs/dlt-$$version/bin/python; then \
 			echo "skipped: $$(cat .venvs/dlt-$$version/.ready)"; \
 			test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; continue; \
 		fi; \
-		HEADWATER_SCALE=1 .venvs/dlt-$$version/bin/python -m pytest tests/capture/dlt; \
+		HEADWATER_SCALE=1 .venvs/dlt-$$version/bin/python $(SIDE_BY_SIDE) tests/capture/dlt; \
 	done
 
 .venvs/dlt-%/.ready: pyproject.toml | $(READY)
@@ -184,11 +189,11 @@ live-dlt: live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at scale 1 o
 	        mv $@.why $@; touch -d @0 $@; }
 
 live-demo: $(READY) ## the demo with real dlt and Spark at scale 1: each field of its shop is stirred, and held against its lineage
-	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/test_demo.py
+	@$(LIVE_TESTS) $(BIN)/python -m pytest tests/test_demo.py
 
 live-datahub: $(READY) .venvs/datahub/.ready ## DataHub delivery at scale 1: every proposal by DataHub's own SDK, S3, a Kafka broker with a registry
 	@$(BIN)/python scripts/live_jars.py broker schema-registry
-	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/deliver/datahub
+	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/deliver/datahub
 
 # DataHub's SDK, which validates what is made here and reads it with its own file source
 .venvs/datahub/.ready: pyproject.toml | $(READY)
@@ -200,7 +205,7 @@ live-datahub: $(READY) .venvs/datahub/.ready ## DataHub delivery at scale 1: eve
 
 live-story: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready ## the whole of docs/story.md: Postgres, Debezium, Kafka, Iceberg, Spark, Delta, dlt, DuckDB, Airflow and DataHub in one graph known beforehand
 	@$(BIN)/python scripts/live_jars.py broker connect debezium-postgres iceberg-sink avro-converter schema-registry spark-4.1
-	@HEADWATER_SCALE=1 HEADWATER_LIVE=1 $(BIN)/python -m pytest -s tests/live_story
+	@$(LIVE_TESTS) $(BIN)/python -m pytest -s tests/live_story
 
 bench: $(READY) ## figures against their floors and peers, told in bench/RESULTS.md; SIZE=full for full sizes, BENCHES=graph for one
 	@failed=; for name in $(BENCHES); do \

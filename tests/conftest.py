@@ -28,6 +28,9 @@ SCALE = float(os.environ.get("HEADWATER_SCALE") or 0.05)
 LIVE = os.environ.get("HEADWATER_LIVE") == "1"
 REQUIRE_LIVE = os.environ.get("HEADWATER_REQUIRE_LIVE") == "1"
 
+# Spark and Kafka live for a minute here: what the second compiler makes of their code comes too late, and takes both cores
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 settings.register_profile(
     "scaled",
     max_examples=max(10, int(400 * SCALE)),
