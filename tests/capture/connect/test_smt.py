@@ -127,6 +127,20 @@ def test_a_key_of_many_tables_tells_which_one(unique: str, expected: list[str]) 
 
 
 @pytest.mark.parametrize(
+    ("unique", "expected"),
+    [("true", [["id"], ["id", "__dbz__physicalTableIdentifier"]]), ("false", [["id"]])],
+)
+def test_whether_a_key_tells_its_table_is_left_open_where_only_the_data_tell_the_topic(
+    unique: str, expected: list[list[str]]
+) -> None:
+    settings = {"topic.regex": "o-(.*)", "topic.replacement": "$1", "key.enforce.uniqueness": unique}
+    chain = config((f"{KAFKA}TimestampRouter", {}), (f"{DEBEZIUM}ByLogicalTableRouter", settings))
+    found = follow(chain, Record("o", key=struct({"id": "int"}), value=struct({"a": "int"})))
+    assert [[name for name, _ in after.key.fields or ()] for after in found] == expected
+    assert {after.fits for after in found} == {".*"}
+
+
+@pytest.mark.parametrize(
     ("kind", "settings", "fits", "fits_not"),
     [
         (f"{KAFKA}TimestampRouter", {}, "orders-20260101", "orders"),

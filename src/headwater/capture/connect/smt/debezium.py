@@ -29,18 +29,16 @@ _SCRIPT = "a script decides; only topics that were seen are told"
 
 def by_logical_table_router(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
     """Many tables into one topic; the key is told apart by one more field."""
-    if record.fits is not None:
-        return (replace(record, fits=".*").noted("a router after one whose topics only the data decide"),)
-    routed = java_regex(needed(settings, "topic.regex")).replace_first(
-        record.topic, needed(settings, "topic.replacement")
-    )
-    if routed is None:
-        return (record,)
     key = record.key
     if truth(settings, "key.enforce.uniqueness", True):
         name = settings.get("key.field.name") or "__dbz__physicalTableIdentifier"
         key = key.put(name, made("string"))
-    return (replace(record, topic=routed, key=key),)
+    pattern, replacement = java_regex(needed(settings, "topic.regex")), needed(settings, "topic.replacement")
+    if record.fits is not None:
+        after = replace(record, fits=".*").noted("a router after one whose topics only the data decide")
+        return (after,) if key is record.key else (after, replace(after, key=key))
+    routed = pattern.replace_first(record.topic, replacement)
+    return (record,) if routed is None else (replace(record, topic=routed, key=key),)
 
 
 def extract_new_record_state(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
