@@ -16,11 +16,11 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headwater.transport.spool import backlog, drainer
 from headwater.transport.spool.place import Place, places
-from sending import ask, cpu_of, memory_of
+from sending import ask, cpu_of, memory_of, own_memory_of
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "tests"))
@@ -28,29 +28,41 @@ sys.path.append(str(HERE.parent / "tests"))
 from services import free_port  # noqa: E402
 
 
+class Spent(NamedTuple):
+    """What a process had taken when it was looked at last, or at most."""
+
+    cpu: float = 0.0
+    """Seconds."""
+    mb: float = 0.0
+    """Resident, with the pages of files that it has mapped (SQLite maps its file, once for each connection)."""
+    own: float = 0.0
+    """Megabytes without those."""
+
+
 class Accounts:
     """CPU and peak memory of processes by their role, those that were killed included."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, int], tuple[float, float]] = {}
+        self._seen: dict[tuple[str, int], Spent] = {}
         self._lock = threading.Lock()
 
     def look(self, role: str, pid: int) -> None:
         """Take note of a process, if it is still there."""
         with suppress(OSError, IndexError), self._lock:
-            cpu, mb = cpu_of(pid), memory_of(pid)
-            before = self._seen.get((role, pid), (0.0, 0.0))
-            self._seen[role, pid] = (max(cpu, before[0]), max(mb, before[1]))
+            now = Spent(cpu_of(pid), memory_of(pid), own_memory_of(pid))
+            before = self._seen.get((role, pid), Spent())
+            self._seen[role, pid] = Spent(*map(max, now, before))
 
     def cpu(self, role: str) -> float:
         """CPU-seconds of all that had the role."""
         with self._lock:
-            return sum(cpu for (name, _), (cpu, _) in self._seen.items() if name == role)
+            return sum(spent.cpu for (name, _), spent in self._seen.items() if name == role)
 
-    def peak(self, role: str) -> float:
-        """Megabytes of the largest that had the role."""
+    def peak(self, role: str) -> Spent:
+        """The most of each that a process of the role took."""
         with self._lock:
-            return max((mb for (name, _), (_, mb) in self._seen.items() if name == role), default=0.0)
+            had = [spent for (name, _), spent in self._seen.items() if name == role]
+        return Spent(*map(max, zip(Spent(), *had, strict=True)))
 
 
 class Server:

@@ -37,7 +37,7 @@ from headwater.transport.spool.place import places
 from ledger import Ledger, joined
 from living import HERE, Host, Server, Way
 from noting import Notes
-from sending import Asking
+from sending import Asking, own_memory_of
 
 FULL = 3_000_000
 BYTES = 5_000
@@ -134,6 +134,7 @@ def live(way: Way, size: Size, archive: Path) -> tuple[list[dict[str, float]], L
             "host_mb": max(each["mb"] for each in told),
             **{f"{role}_cpu": 1000 * (way.accounts.cpu(role) - cpu[role]) / max(1, count) for role in cpu},
             "disk": disk_of(way.server.store),
+            "server_mb": own_memory_of(way.server.pid),
             "died": deaths.get(tenth, ""),
             **asked(way.server, size),
         }  # fmt: skip
@@ -248,20 +249,25 @@ def tell(notes: Notes, way: Way, size: Size, rows: list[dict[str, float]], ledge
     )
     cpu = {role: sum(row[f"{role}_cpu"] * row["events"] for row in rows) / sent for role in ("drainer", "server")}  # fmt: skip
     emit = sent / sum(row["emitting"] for row in rows)
+
+    def memory(role: str) -> str:
+        peak = way.accounts.peak(role)
+        return f"{peak.own:,.0f} ({peak.mb:,.0f})"
+
     notes.table(
         "stages",
-        ("stage", "events/s", "CPU-s per 1,000", "peak MB of a process", "bytes on disk an event"),
+        ("stage", "events/s", "CPU-s per 1,000", "peak MB of a process (with pages of files)", "bytes on disk an event"),
         [
             ("emit, of one host", f"{emit:,.0f}", f"{sum(r['emit_cpu'] * r['events'] for r in rows) / sent:.3f}", f"{max(r['host_mb'] for r in rows):,.0f}", ""),
-            ("drainer", f"{1000 / max(cpu['drainer'], 0.001):,.0f} a CPU-second", f"{cpu['drainer']:.3f}", f"{way.accounts.peak('drainer'):,.0f}", ""),
-            (f"server, {kind}", f"{1000 / max(cpu['server'], 0.001):,.0f} a CPU-second", f"{cpu['server']:.3f}", f"{way.accounts.peak('server'):,.0f}", f"{disk / distinct:,.0f}"),
+            ("drainer", f"{1000 / max(cpu['drainer'], 0.001):,.0f} a CPU-second", f"{cpu['drainer']:.3f}", memory("drainer"), ""),
+            (f"server, {kind}", f"{1000 / max(cpu['server'], 0.001):,.0f} a CPU-second", f"{cpu['server']:.3f}", memory("server"), f"{disk / distinct:,.0f}"),
             ("hosts, drainers and server together", f"{sent / wall:,.0f}", "", "", ""),
             ("pipeline, Spark's start included", f"{sent / spark['wall']:,.0f}", f"{1000 * spark['cpu'] / sent:.3f}", f"{spark['mb']:,.0f} (all)", f"{tables / distinct:,.0f}"),
         ],
     )  # fmt: skip
     notes.table(
         "growth",
-        ("after day", "events in all", "events/s", "server's CPU-s per 1,000", "emit p50, p99", "jobs", "graph, depth 20", "search", "incidents", "store"),
+        ("after day", "events in all", "events/s", "server's CPU-s per 1,000", "emit p50, p99", "jobs", "graph, depth 20", "search", "incidents", "server's own memory", "store"),
         [
             (
                 f"{DAYS * int(r['tenth']) // TENTHS}" + (f" ({r['died']} killed)" if r["died"] else ""),
@@ -273,6 +279,7 @@ def tell(notes: Notes, way: Way, size: Size, rows: list[dict[str, float]], ledge
                 f"{r['graph']:.1f} ms",
                 f"{r['search']:.1f} ms",
                 f"{r['incidents']:.1f} ms",
+                f"{r['server_mb']:,.0f} MB",
                 f"{r['disk'] / 1e6:,.0f} MB",
             )
             for r in rows

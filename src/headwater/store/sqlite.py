@@ -33,13 +33,13 @@ def open_sqlite(
     Args:
         url: `sqlite:///relative.db` or `sqlite:////absolute.db`.
         synchronous: `full` survives a power cut, `normal` only a crash of the process, `off` neither.
-        cache_mb: Page cache of each connection.
+        cache_mb: Page cache of the one that writes; each that reads has a quarter of it.
         migrate_on_open: Bring an older store to this version's format, instead of refusing it.
         disk_alarm: Free space below which `/health` and `/metrics` warn: `10%` of the disk, or `5GB`.
         disk_reserve: Free space below which nothing more is written.
 
     """
-    path, thresholds = _path(url), Thresholds(disk_alarm, disk_reserve)
+    path, thresholds = path_of(url), Thresholds(disk_alarm, disk_reserve)
     if synchronous not in _SYNCHRONOUS:
         raise ConfigError(
             f"store: synchronous is {synchronous!r}, not one of {', '.join(sorted(_SYNCHRONOUS))}"
@@ -63,11 +63,12 @@ def open_sqlite(
         if isinstance(fault, exc.SQLAlchemyError):
             raise told(url, fault) from fault
         raise
-    reader = _engine(path, "DEFERRED", synchronous, int(cache_mb), read_only=True)
+    reader = _engine(path, "DEFERRED", synchronous, max(2, int(cache_mb) // 4), read_only=True)
     return LiteStore(url, writer, reader, path=path, thresholds=thresholds)
 
 
-def _path(url: str) -> Path:
+def path_of(url: str) -> Path:
+    """The file that a url names."""
     rest = url.removeprefix("sqlite://")
     if not rest.startswith("/") or rest == "/":
         raise ConfigError(
@@ -82,6 +83,7 @@ def _engine(path: Path, begin: str, synchronous: str, cache_mb: int, *, read_onl
         poolclass=QueuePool,
         pool_size=1 if begin == "IMMEDIATE" else 8,
         max_overflow=0 if begin == "IMMEDIATE" else 32,
+        pool_use_lifo=True,  # the one that was used last has the warmest cache; and as few as can be have one at all
         connect_args={
             "timeout": _SECONDS,
             "check_same_thread": False,
