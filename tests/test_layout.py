@@ -60,7 +60,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
     "query": (
         "nodes",
         "runs schemas",
-        "lineage moments search show status diff events edits audit marquez incidents correlation",
+        "lineage moments search show status diff events edits audit marquez incidents correlation messages",
         "impact blame",
     ),
     "query.marquez": ("nodes runs", "datasets", "jobs", "lists events stats lineage columns upstream"),

@@ -13,6 +13,7 @@ import docs
 import pytest
 
 import headwater
+from headwater import cli
 
 ASK = "--store --url --json"
 GATE = "--store --url --markdown --json"
@@ -136,6 +137,19 @@ def test_every_command_says_what_it_does_with_an_example() -> None:
     for name, command in docs.commands().items():
         text = docs.help_of(name, command)
         assert "Commands:" in text or "Examples:" in text, name
+
+
+def test_help_lists_every_command_and_cuts_none_short() -> None:
+    for name, command in docs.commands().items():
+        listed = docs.help_of(name, command).partition("Commands:\n")[2]
+        below = {each.rpartition(" ")[2] for each in COMMANDS if each.rpartition(" ")[0] == name}
+        assert set(re.findall(r"^  (\w+) ", listed, re.MULTILINE)) == below
+        assert "..." not in listed, name
+
+
+def test_help_lists_commands_in_their_order() -> None:
+    top = docs.help_of("headwater", docs.commands()["headwater"]).partition("Commands:\n")[2]
+    assert tuple(re.findall(r"^  (\w+) ", top, re.MULTILINE)) == cli.COMMANDS
 
 
 def test_the_version_is_one_of_semantic_versioning() -> None:

@@ -14,36 +14,11 @@ from typing import Any
 import pytest
 import zstandard
 
-from headwater.cli import main
 from headwater.cli.demo import recorded
 from serving import Server, serving
 
-Run = Callable[..., "Done"]
+Run = Callable[..., Any]
 LINES = list(recorded())
-
-
-class Done:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["headwater", *arguments])
-        with pytest.raises(SystemExit) as done:
-            main()
-        out, err = capsys.readouterr()
-        return Done(int(done.value.code or 0), out, err)
-
-    return call
 
 
 @pytest.fixture
@@ -98,6 +73,31 @@ def test_refused_events_are_told_kept_and_exit_5(run: Run) -> None:
 def test_a_file_that_is_not_there_exits_2(run: Run) -> None:
     done = run("ingest", "nowhere.jsonl", "--store", "sqlite:///x.db")
     assert (done.code, "cannot be read" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ("graph orders --store sqlite:///new/x.db", 3, "there is no store at new/x.db yet: `headwater ingest`"),
+        ("incidents list --store sqlite:///x.db?synchronous=full", 3, "there is no store at x.db yet"),
+        ("store check --store sqlite:///x.db", 3, "there is no store at x.db yet"),
+        ("store backup copy.db --store sqlite:///x.db", 3, "there is no store at x.db yet"),
+        ("store prune --store sqlite:///x.db", 3, "there is no store at x.db yet"),
+        ("keys list --store sqlite:///x.db", 3, "there is no store at x.db yet"),
+        ("serve --port 99999 --store memory:", 2, "serve.port is 99999"),
+        ("store import https://u:pw@m:5000 --store memory:", 2, "is no file: a server's events are taken with --marquez"),
+        ("connect once --config none.toml --transport memory:", 2, "none.toml: cannot be read: No such file or directory;"),
+        ("datahub convert none.jsonl", 2, "none.jsonl: cannot be read: No such file or directory"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_and_nothing_is_left_behind(
+    run: Run, tmp_path: Path, arguments: str, code: int, told: str
+) -> None:
+    done = run(*arguments.split())
+    assert (done.code, done.out) == (code, "")
+    assert told in done.err
+    assert "pw" not in done.err
+    assert not list(tmp_path.iterdir())
 
 
 def test_ingest_over_http(run: Run, server: Server) -> None:
@@ -184,6 +184,7 @@ def test_the_store_is_looked_after(run: Run, store: str) -> None:
     assert f"{len(LINES)}" in run("store", "status", "--store", store).out
     assert run("store", "migrate", "--store", store).code == 0
     strict = "sqlite:///empty.db?migrate_on_open=no"
+    Path("empty.db").touch()  # a file without any tables
     assert run("store", "status", "--store", strict).code == 1
     assert run("store", "migrate", "--store", strict).code == 0, "it does what the others ask for"
     assert run("store", "status", "--store", strict).code == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,37 +10,23 @@ from typing import Any
 
 import pytest
 
-from headwater.cli import main
 from headwater.ingest import ingest
 from headwater.store import open_store
 from serving import serving
 
 SECRET = "do-not-show"
-Run = Callable[..., "Done"]
-
-
-class Done:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
+Run = Callable[..., Any]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+def run(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """As everywhere, and the secret of a hook is never shown."""
     monkeypatch.setenv("HOOK_SECRET", SECRET)
 
-    def call(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["headwater", *arguments])
-        with pytest.raises(SystemExit) as done:
-            main()
-        out, err = capsys.readouterr()
-        assert SECRET not in out + err
-        return Done(int(done.value.code or 0), out, err)
+    def call(*arguments: str) -> Any:
+        done = run(*arguments)
+        assert SECRET not in done.out + done.err
+        return done
 
     return call
 
@@ -108,7 +93,7 @@ def test_wrong_use_says_what_to_do(ask: Run) -> None:
 
 
 def test_hooks_are_added_listed_and_removed_without_their_secret(url: str, run: Run) -> None:
-    def ask(*arguments: str) -> Done:
+    def ask(*arguments: str) -> Any:
         return run(*arguments, "--store", url)
 
     assert ask("hooks", "add", "ops", "http://127.0.0.1:9/x", "--event", "incident.opened").code == 0

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import Any
 
 import typer
 
+from headwater.cli._group import Group, group
 from headwater.errors import HeadwaterError
 
 COMMANDS = (
@@ -44,14 +46,18 @@ COMMANDS = (
 """In the order in which help lists them."""
 
 
+class _Top(Group):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)  # typer would put groups behind the rest
+
+
 def build_app() -> typer.Typer:
     """The whole command line."""
-    app = typer.Typer(
+    app = group(
+        "Where data comes from and what breaks when it changes: lineage of Spark, Kafka Connect, dlt and Airflow.",
+        cls=_Top,
         name="headwater",
-        help="Where data comes from and what breaks when it changes: lineage of Spark, Kafka Connect, dlt and Airflow.",
-        no_args_is_help=True,
         pretty_exceptions_enable=False,
-        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     )
     app.callback()(_top)

@@ -15,7 +15,7 @@ import typer
 
 from headwater import config
 from headwater.errors import ConfigError, HeadwaterError, NotFound, TransportError
-from headwater.store import Store, open_store
+from headwater.store import Store, missing, open_store
 
 StoreOption = Annotated[
     str | None, typer.Option("--store", metavar="URL", help="The store to use, e.g. sqlite:///lineage.db.")
@@ -89,7 +89,7 @@ def asking(store: str | None, url: str | None) -> Iterator[Source]:
     if settings.url and not store:
         yield _Server(settings.url, settings.api_key)
         return
-    opened = open_configured(settings)
+    opened = open_existing(settings)
     try:
         yield _Local(opened)
     finally:
@@ -97,8 +97,17 @@ def asking(store: str | None, url: str | None) -> Iterator[Source]:
 
 
 def open_configured(settings: config.Settings) -> Store:
-    """The store that the settings name."""
+    """The store that the settings name, made where there is none."""
     return open_store(settings.store, **config.options(settings, "store"))
+
+
+def open_existing(settings: config.Settings) -> Store:
+    """The store that the settings name; where there is none, there is nothing to ask or to look after, but perhaps a slip."""
+    if path := missing(settings.store):
+        raise NotFound(
+            f"there is no store at {path} yet: `headwater ingest` and `headwater serve` make one; --store names another"
+        )
+    return open_configured(settings)
 
 
 class _Local:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.cli._ask import JsonOption, StoreOption, open_existing, print_json
 from headwater.errors import ConfigError
 
 _KINDS = ("runs", "events", "facets", "rejects")
@@ -54,7 +54,7 @@ def run_prune(
             raise ConfigError("--older-than is empty: write an age, as in 90d")
         due = {now - span: set(_KINDS)}
     total = dict.fromkeys((*_KINDS, "contents"), 0)
-    opened = open_configured(settings)
+    opened = open_existing(settings)
     try:
         with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
             tasks = {name: bar.add_task(name, total=None) for name in _KINDS}
@@ -103,7 +103,7 @@ def run_forget(
     from headwater.ingest import rows_of
     from headwater.query.nodes import resolve
 
-    opened = open_configured(config.load({"store": store}))
+    opened = open_existing(config.load({"store": store}))
     try:
         if node.startswith("run:"):
             kind, names = "run", [run_uuid(node.removeprefix("run:"))]

@@ -9,9 +9,10 @@ import typer
 
 from headwater import __version__
 from headwater.cli._ask import JsonOption, print_json
+from headwater.cli._group import group
 from headwater.errors import ConfigError, HeadwaterError, NotInstalled
 
-app = typer.Typer(help="Airflow's transport: see docs/airflow.md.", rich_markup_mode=None)
+app = group("Try the transport that Airflow sends its events through.")
 
 
 def register(parent: typer.Typer) -> None:
@@ -26,18 +27,14 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
+@app.callback()
 def run_top(
-    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Print what is installed here."),
     ] = False,
 ) -> None:
-    """Airflow's transport: see docs/airflow.md."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-        raise typer.Exit(2)
+    """Try the transport that Airflow sends its events through."""
 
 
 @app.command("check")

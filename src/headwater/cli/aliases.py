@@ -12,11 +12,12 @@ import typer
 
 from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json, whoami
+from headwater.cli._group import group
 from headwater.errors import ConfigError, NotFound
 from headwater.facts.commands import SetAlias
 from headwater.naming import AliasRule
 
-app = typer.Typer(help="Make several names one dataset.", no_args_is_help=True, rich_markup_mode=None)
+app = group("Make several names one dataset.")
 
 RuleText = Annotated[str, typer.Argument(metavar="RULE", help="`PATTERN -> NAME`, as in the examples.")]
 

@@ -12,10 +12,11 @@ from rich.table import Table
 
 from headwater import config, connect, migrating
 from headwater.cli._ask import JsonOption, print_json
+from headwater.cli._group import group
 from headwater.config._files import read
 from headwater.errors import ConfigError
 
-app = typer.Typer(help="See and check settings.", no_args_is_help=True, rich_markup_mode=None)
+app = group("See and check settings.")
 
 
 def register(parent: typer.Typer) -> None:

@@ -13,15 +13,14 @@ import typer
 
 from headwater import config
 from headwater.cli._ask import JsonOption, print_json
+from headwater.cli._group import group
 from headwater.errors import NotFound, NotInstalled, TransportError
 
 if TYPE_CHECKING:
     from headwater.capture.connect.lineage import Lineage, Told
     from headwater.connect._watching import Look, Watcher
 
-app = typer.Typer(
-    help="Watch Kafka Connect from outside: see docs/connect.md.", no_args_is_help=True, rich_markup_mode=None
-)
+app = group("Watch Kafka Connect from outside, and tell which columns its connectors move.")
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", metavar="FILE", help="The clusters, as docs/connect.md describes.")
@@ -34,11 +33,6 @@ TransportOption = Annotated[
 def register(parent: typer.Typer) -> None:
     """Add the commands."""
     parent.add_typer(app, name="connect")
-
-
-@app.callback()
-def run_top() -> None:
-    """Watch Kafka Connect from outside: see docs/connect.md."""
 
 
 @app.command("watch")

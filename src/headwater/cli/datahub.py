@@ -17,6 +17,7 @@ import typer
 from headwater import config
 from headwater.cli._ask import JsonOption, print_json
 from headwater.cli._files import read_events
+from headwater.cli._group import group
 from headwater.cli._progress import counting
 from headwater.deliver.datahub import Converter, Proposal, Refused, make
 from headwater.deliver.datahub.comparing import Change, compare
@@ -27,7 +28,7 @@ from headwater.event import Limits
 from headwater.naming import scrub
 from headwater.transport import open_transport
 
-app = typer.Typer(help="DataHub: see docs/datahub.md.", no_args_is_help=True, rich_markup_mode=None)
+app = group("Write, deliver and compare lineage as DataHub's change proposals.")
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE…", help="Files of events; - is stdin.")]
 CompatOption = Annotated[
@@ -50,11 +51,6 @@ CoalesceOption = Annotated[
 def register(parent: typer.Typer) -> None:
     """Add the commands."""
     parent.add_typer(app, name="datahub")
-
-
-@app.callback()
-def run_top() -> None:
-    """Deliver to DataHub: see docs/datahub.md."""
 
 
 @app.command("convert")
@@ -276,12 +272,12 @@ def _pairs(settings: list[str]) -> dict[str, Any]:
 
 
 def _write(proposals: Iterable[bytes], write: Any) -> None:
-    first = True
-    write(b"[\n")
-    for each in proposals:
-        write(b"" if first else b",\n")
-        write(each)
-        first = False
+    """An array; where not even the first can be made, nothing at all."""
+    rest = iter(proposals)
+    first = next(rest, b"")
+    write(b"[\n" + first)
+    for each in rest:
+        write(b",\n" + each)
     write(b"\n]\n")
 
 

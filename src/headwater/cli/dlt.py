@@ -10,19 +10,15 @@ import typer
 
 from headwater import config
 from headwater.cli._ask import JsonOption, print_json
+from headwater.cli._group import group
 from headwater.errors import NotInstalled
 
-app = typer.Typer(help="Pipelines of dlt: see docs/dlt.md.", no_args_is_help=True, rich_markup_mode=None)
+app = group("See what is told of a pipeline of dlt, and why.")
 
 
 def register(parent: typer.Typer) -> None:
     """Add the commands."""
     parent.add_typer(app, name="dlt")
-
-
-@app.callback()
-def run_top() -> None:
-    """Pipelines of dlt: see docs/dlt.md."""
 
 
 @app.command("explain")

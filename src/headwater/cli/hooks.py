@@ -12,14 +12,11 @@ import typer
 
 from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.cli._group import group
 from headwater.errors import ConfigError, NotFound
 from headwater.store import Store
 
-app = typer.Typer(
-    help="Tell others of incidents, failed runs and schema changes.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Tell others of incidents, failed runs and schema changes.")
 Name = Annotated[str, typer.Argument(help="The hook's name.")]
 
 
@@ -149,24 +146,12 @@ def run_log(
     Examples:
       headwater hooks log ops
     """
-    from headwater.query.nodes import iso
+    from headwater.query.messages import message
     from headwater.store import _outbox
 
     with _opened(store) as opened, opened.read() as reader:
         found = _outbox.messages(reader.connection, name, limit)
-    models = [
-        {
-            "hook": each.hook,
-            "key": each.key,
-            "event": each.event,
-            "state": each.state,
-            "tries": each.tries,
-            "madeAt": iso(each.made_at),
-            "dueAt": iso(each.due_at) if each.state == "waiting" else None,
-            "fault": each.fault or None,
-        }
-        for each in found
-    ]
+    models = [message(each) for each in found]
     if as_json:
         print_json(models)
     for row in () if as_json else models:

@@ -10,9 +10,10 @@ from rich.table import Table
 
 from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, UrlOption, asking, open_configured, print_json
+from headwater.cli._group import group
 from headwater.errors import ConfigError
 
-app = typer.Typer(help="See what is wrong, and decide about it.", no_args_is_help=True, rich_markup_mode=None)
+app = group("See what is wrong, and decide about it.")
 
 Number = Annotated[int, typer.Argument(metavar="ID", min=0, help="The incident's id, as `list` shows it.")]
 NoteOption = Annotated[str, typer.Option("--note", help="A note for others.")]

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json, whoami
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, open_existing, print_json, whoami
+from headwater.cli._group import group
 
-app = typer.Typer(help="Say who may call the server.", no_args_is_help=True, rich_markup_mode=None)
+app = group("Say who may call the server.")
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="What the key is called, or its id.")]
 
@@ -70,6 +71,7 @@ def run_list(store: StoreOption = None, as_json: JsonOption = False) -> None:
     """
     from headwater import keys
 
+    # of a new store: none, as init scripts ask before they make the first key
     opened = open_configured(config.load({"store": store}))
     try:
         found = [_model(each) for each in keys.listed(opened)]
@@ -94,7 +96,7 @@ def run_revoke(name: NameArgument, store: StoreOption = None, as_json: JsonOptio
     """
     from headwater import keys
 
-    opened = open_configured(config.load({"store": store}))
+    opened = open_existing(config.load({"store": store}))
     try:
         ended = [_model(each) for each in keys.revoke(opened, name, by=whoami())]
     finally:
@@ -126,7 +128,7 @@ def run_rotate(
     """
     from headwater import keys
 
-    opened = open_configured(config.load({"store": store}))
+    opened = open_existing(config.load({"store": store}))
     try:
         made, text = keys.rotate(opened, name, by=whoami(), grace=keys.lifetime(grace) if grace else 0)
     finally:

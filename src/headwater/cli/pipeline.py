@@ -13,6 +13,7 @@ import typer
 
 from headwater import config
 from headwater.cli._ask import JsonOption, print_json
+from headwater.cli._group import group
 from headwater.cli._progress import counting
 from headwater.errors import ConfigError, NotInstalled
 from headwater.event import Limits
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
 
     from headwater.pipeline import Report
 
-app = typer.Typer(
-    help="Make tables of raw events on Spark, at any size.", no_args_is_help=True, rich_markup_mode=None
-)
+app = group("Make tables of raw events on Spark, at any size.")
 
 
 def register(parent: typer.Typer) -> None:

@@ -12,9 +12,10 @@ from rich.table import Table
 from rich.tree import Tree
 
 from headwater.cli._ask import JsonOption, StoreOption, UrlOption, asking, print_json
+from headwater.cli._group import group
 from headwater.errors import ConfigError
 
-app = typer.Typer(help="Look at runs.", rich_markup_mode=None, invoke_without_command=True)
+app = group("Look at runs.", invoke_without_command=True, no_args_is_help=False)
 
 
 def register(parent: typer.Typer) -> None:

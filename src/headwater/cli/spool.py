@@ -18,6 +18,7 @@ from rich.progress import Progress
 
 from headwater import config
 from headwater.cli._ask import JsonOption, print_json
+from headwater.cli._group import group
 from headwater.errors import ConfigError, NotInstalled
 from headwater.guard import guard
 from headwater.transport.spool import backlog, dead, detached
@@ -25,9 +26,7 @@ from headwater.transport.spool.drainer import RESTED, Drainer, State, locked
 from headwater.transport.spool.place import Place, places
 from headwater.transport.spool.report import in_words, report
 
-app = typer.Typer(
-    help="Look after events that wait for delivery.", no_args_is_help=True, rich_markup_mode=None
-)
+app = group("Look after events that wait for delivery.")
 
 MEASURED = 5.0  # seconds between two writings of the metrics
 

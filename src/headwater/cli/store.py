@@ -12,14 +12,15 @@ from rich.console import Console
 from rich.progress import Progress
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, open_existing, print_json
+from headwater.cli._group import group
 from headwater.cli._prune import run_forget, run_prune
 from headwater.errors import ConfigError, StoreError
 from headwater.naming import scrub
 from headwater.query.status import status
 from headwater.store import Store, open_store
 
-app = typer.Typer(help="Look after the store.", no_args_is_help=True, rich_markup_mode=None)
+app = group("Look after the store.")
 app.command("prune")(run_prune)
 app.command("forget")(run_forget)
 
@@ -30,7 +31,7 @@ def register(parent: typer.Typer) -> None:
 
 
 def _opened(store: str | None) -> Store:
-    return open_configured(config.load({"store": store}))
+    return open_existing(config.load({"store": store}))
 
 
 @app.command("status")
@@ -159,7 +160,7 @@ def run_copy(
     settings = config.load({"store": store})
     if settings.store == target:
         raise ConfigError("a store cannot be copied into itself")
-    with closing(open_configured(settings)) as source, closing(open_store(target)) as into:
+    with closing(open_existing(settings)) as source, closing(open_store(target)) as into:
         total = source.counts()["log"]
         with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
             task = bar.add_task("copying", total=total)
@@ -252,7 +253,9 @@ def run_import(
 
     if bool(files) == bool(marquez):
         raise ConfigError("give files, or --marquez URL")
-    opened = _opened(store)
+    if urls := [each for each in files or () if each.startswith(("http://", "https://"))]:
+        raise ConfigError(f"{scrub(urls[0])} is no file: a server's events are taken with --marquez URL")
+    opened = open_configured(config.load({"store": store}))
     try:
         if marquez:
             outcome = take_marquez(opened, marquez, moment(since) if since else 0)

@@ -123,7 +123,8 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Watching:
         text = path.read_text(encoding="utf-8")
         raw: dict[str, Any] = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(text)
     except (OSError, ValueError) as fault:
-        raise ConfigError(f"{path}: cannot be read: {fault}") from None
+        why = getattr(fault, "strerror", None) or fault
+        raise ConfigError(f"{path}: cannot be read: {why}; docs/connect.md shows such a file") from None
     clusters = raw.get("clusters")
     if not isinstance(clusters, list) or not clusters:
         raise ConfigError(f"{path.name}: it names no cluster: write [[clusters]] with a name and a url")

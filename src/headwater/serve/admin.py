@@ -18,6 +18,7 @@ from headwater import keys
 from headwater.config._shown import shown
 from headwater.naming import scrub
 from headwater.query.incidents import clock
+from headwater.query.messages import message
 from headwater.query.nodes import iso
 from headwater.serve.auth import who
 from headwater.store import Store, _audit, _outbox
@@ -124,18 +125,7 @@ def get_hooks(state: State) -> dict[str, Any]:
             }
             for hook in hooks
         ],
-        "messages": [
-            {
-                "hook": each.hook,
-                "event": each.event,
-                "state": each.state,
-                "tries": each.tries,
-                "madeAt": iso(each.made_at),
-                "dueAt": iso(each.due_at) if each.state == "waiting" else None,
-                "fault": each.fault or None,
-            }
-            for each in newest
-        ],
+        "messages": [message(each) for each in newest],
     }
 
 

@@ -48,6 +48,8 @@ class Serving:
     def __post_init__(self) -> None:
         if self.lineage_status not in (200, 201):
             raise ConfigError(f"serve.lineage_status is {self.lineage_status}, not 200 or 201")
+        if not 0 <= self.port <= 65535:
+            raise ConfigError(f"serve.port is {self.port}: it must be between 0 (any that is free) and 65535")
         if self.base_path and not self.base_path.startswith("/"):
             raise ConfigError(f"serve.base_path is {self.base_path!r}: it must start with a slash")
         for name, known in (("auth", ("auto", "on", "off")), ("log_format", ("text", "json"))):

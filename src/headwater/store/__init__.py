@@ -185,4 +185,30 @@ def open_store(url: str, **options: Any) -> Store:
     return store
 
 
-__all__ = ["STORES", "Batch", "Entry", "Forgotten", "Offset", "Pruned", "Reject", "Store", "open_store"]
+def missing(url: str) -> Path | None:
+    """The file that a url names, where there is none yet; of a database only opening it can tell.
+
+    >>> missing("sqlite:////no/such/file.db")
+    PosixPath('/no/such/file.db')
+    """
+    bare = url.split("?", 1)[0]
+    if not bare.startswith("sqlite:"):
+        return None
+    from headwater.store.sqlite import path_of
+
+    path = path_of(bare)
+    return None if path.exists() else path
+
+
+__all__ = [
+    "STORES",
+    "Batch",
+    "Entry",
+    "Forgotten",
+    "Offset",
+    "Pruned",
+    "Reject",
+    "Store",
+    "missing",
+    "open_store",
+]
