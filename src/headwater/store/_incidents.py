@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, and_, exists, func, literal, or_, select
+from sqlalchemy import Connection, Select, and_, exists, func, literal, literal_column, or_, select
 from sqlalchemy.sql import ColumnElement
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from headwater.facts.flows import NOW
 from headwater.store._schema import TABLE
@@ -76,68 +77,42 @@ class Faults:
         }
 
     def assertions(self, since: int = NOW) -> list[Ended]:
-        """The outcomes of data-quality tests that ever failed, each from its last pass before `since` on."""
-        rows = self._since_last_pass(since)
-        if again := _undecided(rows):  # the pass was tried again under the same root: it is not the last word
-            rows = [each for each in rows if (each.owner, each.test, each.field) not in again]
-            for test in again:
-                rows += self._ended(_same(test))
-        return rows + self._of_groups()
+        """The outcomes of data-quality tests that ever failed, each from its last pass before `since` on.
 
-    def _since_last_pass(self, since: int) -> list[Ended]:
-        """Of datasets with one name: all of it in one statement."""
-        table, before = _assertions.c, _assertions.alias("before").c
+        A pass counts for every name of its dataset. Of a failure all attempts under its root are told, those before the pass, too.
+        """
+        rows = [each for names in (_ALONE, _GROUPED) for each in self._since_last_pass(names, since)]
+        leaders = self.leaders({each.owner for each in rows})
+        again = _undecided((leaders[each.owner], each) for each in rows)
+        rows = [each for each in rows if (leaders[each.owner], each.test, each.field) not in again]
+        members, table = self.members({leader for leader, _, _ in again}), _assertions.c
+        for leader, test, field in again:
+            rows += self._ended(
+                table.dataset.in_(members[leader]), table.assertion == test, table.field == field
+            )
+        return rows + [each for names in (_ALONE, _GROUPED) for each in self._attempts_before(names, since)]
+
+    def _since_last_pass(self, names: Select[Any], since: int) -> list[Ended]:
+        cut, name, table = _last_passes(names, since), names.subquery("name").c, _assertions.c
+        return self._ended(*_told(table, name, cut), table.failed_at >= cut.at)
+
+    def _attempts_before(self, names: Select[Any], since: int) -> list[Ended]:
+        """Of failures since the last pass: what else was told under their roots before it."""
+        cut, name, table = _last_passes(names, since), names.subquery("name").c, _assertions.c
+        late, run = _assertions.alias("late").c, _runs.alias("run").c
         failed = (
-            select(table.dataset, table.assertion, table.field)
-            .join(_datasets, _datasets.c.id == table.dataset)
-            .where(table.failed == 1, _datasets.c.canonical.is_(None))
-            .distinct()
-            .cte("failed")
-        )
-        last = (
-            select(before.failed_at)
+            select(cut.leader, cut.assertion, cut.field, cut.at, _root_of(run).label("root"))
             .where(
-                before.dataset == failed.c.dataset,
-                before.assertion == failed.c.assertion,
-                before.field == failed.c.field,
-                before.failed == 0,
-                before.failed_at < literal(since),
+                *_told(late, name, cut), late.failed == _FAILED, late.failed_at >= cut.at, run.id == late.run
             )
-            .order_by(before.failed_at.desc())
-            .limit(1)
-            .scalar_subquery()
+            .distinct()
+            .cte("again")
+            .c
         )
-        cut = select(failed, func.coalesce(last, -NOW).label("at")).cte("cut")
+        other = names.subquery("other").c
         return self._ended(
-            table.dataset == cut.c.dataset,
-            table.assertion == cut.c.assertion,
-            table.field == cut.c.field,
-            table.failed_at >= cut.c.at,
+            *_told(table, other, failed), table.failed_at < failed.at, _root_of(_runs.c) == failed.root
         )
-
-    def _of_groups(self) -> list[Ended]:
-        """Of datasets with several names another may have passed: all of them, as far back as they go."""
-        table, names = _assertions.c, _datasets.c
-        query = select(names.canonical, table.assertion, table.field).join(
-            _datasets, names.id == table.dataset
-        )
-        wanted = {
-            tuple(row)
-            for row in self._connection.execute(
-                query.where(table.failed == 1, names.canonical.is_not(None)).distinct()
-            )
-        }
-        leader = {
-            name: number
-            for number, every in self.members({row[0] for row in wanted}).items()
-            for name in every
-        }
-        return [
-            each
-            for part in parts(leader)
-            for each in self._ended(table.dataset.in_(part))
-            if (leader[each.owner], each.test, each.field) in wanted
-        ]
 
     def _ended(self, *where: ColumnElement[bool]) -> list[Ended]:
         table, root = _assertions.c, _runs.alias("root").c
@@ -154,9 +129,7 @@ class Faults:
                 table.severity,
             )
             .where(*where)
-            .where(
-                _runs.c.id == table.run, root.id == func.coalesce(_runs.c.root, _runs.c.parent, _runs.c.id)
-            )
+            .where(_runs.c.id == table.run, root.id == _root_of(_runs.c))
         )
         return [_made(row) for row in self._connection.execute(query)]
 
@@ -191,7 +164,9 @@ class Faults:
         table = _checks.c
         failed = {
             row[0]
-            for row in self._connection.execute(select(table.dataset).where(table.failed == 1).distinct())
+            for row in self._connection.execute(
+                select(table.dataset).where(table.failed == _FAILED).distinct()
+            )
         }
         names = {
             name for every in self.members(set(self.leaders(failed).values())).values() for name in every
@@ -210,7 +185,7 @@ class Faults:
         failed = (
             select(_runs.c.job, table.test)
             .join(_runs, _runs.c.id == table.run)
-            .where(table.failed == 1, _runs.c.job.is_not(None), ~named)
+            .where(table.failed == _FAILED, _runs.c.job.is_not(None), ~named)
             .distinct()
             .subquery()
         )
@@ -228,7 +203,7 @@ class Faults:
             )
             .select_from(failed.join(_runs, _runs.c.job == failed.c.job))
             .join(_tests, and_(table.run == _runs.c.id, table.test == failed.c.test))
-            .join(root.id.table, root.id == func.coalesce(_runs.c.root, _runs.c.parent, _runs.c.id))
+            .join(root.id.table, root.id == _root_of(_runs.c))
             .where(~named)
         )
         return [_made(row) for row in self._connection.execute(query)]
@@ -240,9 +215,10 @@ class Faults:
         an error of its own, where its job is nothing but a test: dbt tells the test's failure as the error of its run.
         """
         rows = self._runs_since(since)
-        if again := {key[0] for key in _undecided(row for _, row in rows)}:  # as for tests
+        if again := {key[0] for key in _undecided((row.owner, row) for _, row in rows)}:
             rows = [row for row in rows if row[1].owner not in again]
             rows += [row for part in parts(again) for row in self._runs_since(-NOW, part)]
+        rows += self._runs_before(since)
         above, tested = self._consequences() if any(each.failed for _, each in rows) else (set(), set())
         testing = set(self._connection.execute(select(_jobs.c.id).where(_jobs.c.kind == "TEST")).scalars())
         return [
@@ -253,27 +229,30 @@ class Faults:
         ]
 
     def _runs_since(self, since: int, jobs: Collection[int] | None = None) -> list[tuple[int, Ended]]:
-        failed, before, root = _runs.alias("failed").c, _runs.alias("before").c, _runs.alias("root").c
-        which = failed.job.in_(jobs) if jobs is not None else failed.job.is_not(None)
-        ever = (
-            select(failed.job.label("job")).where(failed.state == STATE["FAIL"], which).distinct().subquery()
+        cut = _last_successes(since, jobs)
+        return self._ended_runs(_runs.c.job == cut.job, _runs.c.ended_at >= cut.at)
+
+    def _runs_before(self, since: int) -> list[tuple[int, Ended]]:
+        """Of runs that failed since the last success: what else of their jobs ended under their roots before it."""
+        cut, late = _last_successes(since), _runs.alias("late").c
+        failed = (
+            select(cut.job, cut.at, _root_of(late).label("root"))
+            .where(late.job == cut.job, late.state == STATE["FAIL"], late.ended_at >= cut.at)
+            .distinct()
+            .cte("again")
+            .c
         )
-        last = (
-            select(func.max(before.ended_at))
-            .where(
-                before.state == STATE["COMPLETE"], before.job == ever.c.job, before.ended_at < literal(since)
-            )
-            .scalar_subquery()
+        return self._ended_runs(
+            _runs.c.job == failed.job, _runs.c.ended_at < failed.at, _root_of(_runs.c) == failed.root
         )
-        cut = select(ever.c.job, func.coalesce(last, -NOW).label("at")).subquery()
+
+    def _ended_runs(self, *where: ColumnElement[bool]) -> list[tuple[int, Ended]]:
+        root = _runs.alias("root").c
         found: list[tuple[int, Ended]] = []
         for state in ("FAIL", "COMPLETE"):
-            on = and_(_runs.c.job == cut.c.job, _runs.c.state == STATE[state], _runs.c.ended_at >= cut.c.at)
-            query = (
-                select(_runs.c.id, _runs.c.run_id, root.run_id, _runs.c.job, _runs.c.ended_at, _runs.c.error)
-                .select_from(cut.join(_runs, on))
-                .join(root.id.table, root.id == func.coalesce(_runs.c.root, _runs.c.parent, _runs.c.id))
-            )
+            query = select(
+                _runs.c.id, _runs.c.run_id, root.run_id, _runs.c.job, _runs.c.ended_at, _runs.c.error
+            ).where(*where, _runs.c.state == STATE[state], root.id == _root_of(_runs.c))
             for number, run, top, job, ended, error in self._connection.execute(query):
                 found.append(
                     (number, Ended(run, top, job, "", "", state == "FAIL", ended, ended, None, error))
@@ -284,9 +263,11 @@ class Faults:
         """Runs whose children failed, or whose children's tests did; and runs whose own tests did."""
         runs, table = _runs.c, _assertions.c
         tested = set(
-            self._connection.execute(select(table.run).where(table.failed == 1).distinct()).scalars()
+            self._connection.execute(select(table.run).where(table.failed == _FAILED).distinct()).scalars()
         )
-        tested |= set(self._connection.execute(select(_tests.c.run).where(_tests.c.failed == 1)).scalars())
+        tested |= set(
+            self._connection.execute(select(_tests.c.run).where(_tests.c.failed == _FAILED)).scalars()
+        )
         above = set(
             self._connection.execute(
                 select(runs.parent).where(runs.state == STATE["FAIL"], runs.parent.is_not(None)).distinct()
@@ -337,25 +318,96 @@ class Faults:
         return [tuple(row) for row in self._connection.execute(select(table.id, table.namespace, table.name).where(alone))]  # fmt: skip
 
 
+# a name of a dataset, and the number of the one that stands for it
+_ALONE = select(_datasets.c.id.label("name"), _datasets.c.id.label("leader")).where(
+    _datasets.c.canonical.is_(None)
+)
+_GROUPED = select(_datasets.c.id.label("name"), _datasets.c.canonical.label("leader")).where(
+    _datasets.c.canonical.is_not(None)
+)
+# written out: SQLite takes a partial index only for what it can read in the statement
+_FAILED: ColumnElement[int] = literal_column("1")
+Columns = ReadOnlyColumnCollection[str, Any]
+
+
+def _last_passes(names: Select[Any], since: int) -> Columns:
+    """Each test that ever failed, and when it last passed before `since` under any name of its dataset."""
+    table, before = _assertions.c, _assertions.alias("before").c
+    name, other = names.subquery("failing").c, names.subquery("passing").c
+    ever = (
+        select(table.dataset, table.assertion, table.field)
+        .where(table.failed == _FAILED)
+        .distinct()
+        .subquery("ever")
+        .c
+    )
+    failed = (
+        select(name.leader, ever.assertion, ever.field)
+        .where(name.name == ever.dataset)
+        .distinct()
+        .cte("failed")
+    )
+    last = (
+        select(before.failed_at)
+        .where(
+            before.dataset == other.name,
+            before.assertion == failed.c.assertion,
+            before.field == failed.c.field,
+            before.failed == 0,
+            before.failed_at < literal(since),
+        )
+        .order_by(before.failed_at.desc())
+        .limit(1)
+        .correlate(failed, other.name.table)
+        .scalar_subquery()
+    )
+    newest = select(func.max(last)).where(other.leader == failed.c.leader).correlate(failed).scalar_subquery()
+    cut = select(failed, func.coalesce(newest, -NOW).label("at"))
+    # distinct though each is: so it is worked out once, not again wherever it is named
+    return cut.distinct().cte("cut").c
+
+
+def _last_successes(since: int, jobs: Collection[int] | None = None) -> Columns:
+    """Each job that ever failed, and when it last succeeded before `since`."""
+    failed, before = _runs.alias("failed").c, _runs.alias("before").c
+    which = failed.job.in_(jobs) if jobs is not None else failed.job.is_not(None)
+    ever = select(failed.job).where(failed.state == STATE["FAIL"], which).distinct().subquery().c
+    last = (
+        select(func.max(before.ended_at))
+        .where(before.state == STATE["COMPLETE"], before.job == ever.job, before.ended_at < literal(since))
+        .scalar_subquery()
+    )
+    return select(ever.job, func.coalesce(last, -NOW).label("at")).subquery().c
+
+
+def _told(table: Columns, name: Columns, test: Columns) -> tuple[ColumnElement[bool], ...]:
+    """The rows of a test under every name of its dataset."""
+    return (
+        name.leader == test.leader,
+        table.dataset == name.name,
+        table.assertion == test.assertion,
+        table.field == test.field,
+    )
+
+
+def _root_of(run: Columns) -> ColumnElement[int]:
+    return func.coalesce(run.root, run.parent, run.id)
+
+
 def _made(row: Any) -> Ended:
     run, root, owner, test, field, failed, at, since, severity = row
     return Ended(run, root, owner, test, field, bool(failed), at, since, severity)
 
 
-def _same(test: tuple[Any, ...]) -> ColumnElement[bool]:
-    table = _assertions.c
-    return and_(table.dataset == test[0], table.assertion == test[1], table.field == test[2])
-
-
-def _undecided(rows: Iterable[Ended]) -> set[tuple[int, str, str]]:
-    """Tests whose oldest row is a pass that a later attempt under the same root stands above."""
-    first: dict[tuple[int, str, str], Ended] = {}
-    for each in rows:
-        key = (each.owner, each.test, each.field)
-        if key not in first or each.at < first[key].at:
-            first[key] = each
-    return {
-        (each.owner, each.test, each.field)
-        for each in rows
-        if (one := first[each.owner, each.test, each.field]) is not each and one.root == each.root
-    }
+def _undecided(rows: Iterable[tuple[int, Ended]]) -> set[tuple[int, str, str]]:
+    """Tests whose last pass was tried again under the same root, and so is not the last word."""
+    tests: dict[tuple[int, str, str], list[Ended]] = {}
+    for leader, each in rows:
+        tests.setdefault((leader, each.test, each.field), []).append(each)
+    found = set()
+    for test, told in tests.items():
+        first = min(each.at for each in told)
+        passed = {each.root for each in told if each.at == first and not each.failed}
+        if any(each.root in passed and (each.failed or each.at > first) for each in told):
+            found.add(test)
+    return found
