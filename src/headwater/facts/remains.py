@@ -8,7 +8,7 @@ is to be gone (old runs, a dataset that must be forgotten) is left out of the ro
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,6 +91,28 @@ def needed(tables: Tables) -> Tables:
             used.update(row[column][1] for column in columns if column in row)
     contents = {key: row for key, row in tables.get("contents", {}).items() if key[0] in used}
     return {**tables, "contents": contents}
+
+
+def referred(tables: Tables) -> set[bytes]:
+    """The contents that columns of rows stand on."""
+    return {
+        row[column][1]
+        for name, (_, columns) in _DIGESTS.items()
+        for row in tables.get(name, {}).values()
+        for column in columns
+        if column in row
+    }
+
+
+def superseded(tables: Tables, swept: Collection[bytes]) -> Tables:
+    """The same without what contents that nothing stands on any more were told of: a later word stands in its place."""
+    left = dict(tables)
+    for name, (_, columns) in _DIGESTS.items():
+        left[name] = {
+            key: {c: value for c, value in row.items() if c not in columns or value[1] not in swept}
+            for key, row in tables.get(name, {}).items()
+        }
+    return left
 
 
 def encode_base(tables: Tables, size: int = 20_000) -> Iterator[bytes]:

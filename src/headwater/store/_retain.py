@@ -19,7 +19,17 @@ from headwater.errors import StoreError
 from headwater.facts.commands import spend
 from headwater.facts.contents import digest_of
 from headwater.facts.fold import Tables, fold
-from headwater.facts.remains import KIND, Gone, encode_base, fold_bases, needed, touches, without
+from headwater.facts.remains import (
+    KIND,
+    Gone,
+    encode_base,
+    fold_bases,
+    needed,
+    referred,
+    superseded,
+    touches,
+    without,
+)
 from headwater.facts.tables import TABLES, Row, Type, ref
 from headwater.store import Pruned
 from headwater.store._driver import Cursor, among, bulk, cursor_of, listed
@@ -97,8 +107,8 @@ class Prune:
         runs = self._runs() if "runs" in self.kinds else 0
         facets = self._old_facets() if "facets" in self.kinds else 0
         events = self._log() if self.kinds & {"events", "facets", "runs"} else 0
-        self._merge_bases()
         contents = self._sweep() if runs or facets else 0
+        self._merge_bases()
         rejects = self._rejects() if "rejects" in self.kinds else 0
         return Pruned(runs=runs, events=events, facets=facets, rejects=rejects, contents=contents)
 
@@ -229,14 +239,17 @@ class Prune:
             cursor = cursor_of(connection)
             cursor.execute("SELECT id, time, body FROM log WHERE kind = ? ORDER BY id", (KIND,))
             found = cursor.fetchall()
-        if not found:
-            return
-        folded = fold_bases(unpack(row[2]) for row in found)
-        rows = [(name, key, row) for name, table in folded.items() for key, row in table.items()]
-        gone = self._gone(rows)
-        left = fold(row for row in without(rows, gone) if (row[0], row[1]) not in self._facets)
+            if not found:
+                return
+            folded = fold_bases(unpack(row[2]) for row in found)
+            rows = [(name, key, row) for name, table in folded.items() for key, row in table.items()]
+            gone = self._gone(rows)
+            left = fold(row for row in without(rows, gone) if (row[0], row[1]) not in self._facets)
+            told = referred(left)
+            cursor.execute("SELECT digest FROM contents")
+            swept = told - {bytes(row[0]) for row in cursor.fetchall()} if told else told
         time = max(row[1] for row in found)
-        made = bases(needed(left), time)
+        made = bases(needed(superseded(left, swept)), time)
         if [row[2] for row in found] == [each[-1] for each in made]:
             return
         with self.ground.transaction() as connection:
