@@ -83,7 +83,7 @@ def test_a_file_that_is_not_there_exits_2(run: Run) -> None:
         ("store check --store sqlite:///x.db", 3, "there is no store at x.db yet"),
         ("store backup copy.db --store sqlite:///x.db", 3, "there is no store at x.db yet"),
         ("store prune --store sqlite:///x.db", 3, "there is no store at x.db yet"),
-        ("keys list --store sqlite:///x.db", 3, "there is no store at x.db yet"),
+        ("keys revoke me --store sqlite:///x.db", 3, "there is no store at x.db yet"),
         ("serve --port 99999 --store memory:", 2, "serve.port is 99999"),
         ("store import https://u:pw@m:5000 --store memory:", 2, "is no file: a server's events are taken with --marquez"),
         ("connect once --config none.toml --transport memory:", 2, "none.toml: cannot be read: No such file or directory;"),

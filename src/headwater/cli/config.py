@@ -13,6 +13,7 @@ from rich.table import Table
 from headwater import config, connect, migrating
 from headwater.cli._ask import JsonOption, print_json
 from headwater.cli._group import group
+from headwater.cli._table import print_table
 from headwater.config._files import read
 from headwater.errors import ConfigError
 
@@ -40,16 +41,15 @@ def run_show(
     if as_json:
         print_json(rows)
         return
-    table = Table(box=None, pad_edge=False)
-    for title in ("setting", "value", *(["from"] if origin else [])):
-        table.add_column(title, overflow="fold")
-    for row in rows:
-        table.add_row(
-            row["name"],
-            "" if row["value"] is None else str(row["value"]),
-            *([row["origin"]] if origin else []),
-        )
-    Console().print(table)
+    print_table(
+        ("setting", "value", "from")[: 3 if origin else 2],
+        (
+            (row["name"], "" if row["value"] is None else str(row["value"]), row["origin"])[
+                : 3 if origin else 2
+            ]
+            for row in rows
+        ),
+    )
     for name in settings.strays:
         typer.echo(f"{name} is set, but is no setting of Headwater", err=True)
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from headwater.cli import _markdown
 from headwater.cli._ask import (
@@ -20,6 +19,7 @@ from headwater.cli._ask import (
     asking,
     one_form,
 )
+from headwater.cli._table import counted, print_table
 
 
 def register(app: typer.Typer) -> None:
@@ -72,29 +72,26 @@ def _print(model: dict[str, Any]) -> None:
     console = Console()
     counts = model["counts"]
     console.print(
-        f"[bold]{escape(model['start'])}[/bold]  {counts['datasets']} datasets, {counts['jobs']} jobs downstream"
+        f"[bold]{escape(model['start'])}[/bold]  {counted(counts['datasets'], 'dataset')}, {counted(counts['jobs'], 'job')} downstream"
     )
-    table = Table(box=None, pad_edge=False)
-    for name in ("hops", "dataset", "owners", "last written", "by", ""):
-        table.add_column(name, overflow="fold")
-    for each in model["datasets"]:
-        run = each["lastRun"] or {}
-        columns = ", ".join(column["field"] for column in each.get("columns", ()))
-        table.add_row(
-            str(each["distance"]),
-            escape(f"{each['namespace']}/{each['name']}"),
-            escape(", ".join(owner["name"] for owner in each["owners"])),
-            each["lastWritten"] or "",
-            escape(
-                (run.get("job") or "").removeprefix("job:") + (f" {run['state']}" if run.get("state") else "")
-            ),
-            escape(columns),
-        )
     if model["datasets"]:
-        console.print(table)
+        titles = ("hops", "dataset", "owners", "last written", "by", "columns")
+        print_table(titles, (_row(each) for each in model["datasets"]))
     for each in model["owners"]:
         console.print(f"tell {escape(each['name'])}: {each['nodes']}")
     for each in model["unsure"]:
         console.print(f"[dim]perhaps {escape(each)}: it reads, and tells no columns[/dim]")
     if model["cut"]:
         Console(stderr=True).print("There is more beyond: raise --depth.")
+
+
+def _row(dataset: dict[str, Any]) -> tuple[str, ...]:
+    run = dataset["lastRun"] or {}
+    return (
+        str(dataset["distance"]),
+        f"{dataset['namespace']}/{dataset['name']}",
+        ", ".join(owner["name"] for owner in dataset["owners"]),
+        dataset["lastWritten"] or "",
+        f"{(run.get('job') or '').removeprefix('job:')} {run.get('state') or ''}".strip(),
+        ", ".join(column["field"] for column in dataset.get("columns", ())),
+    )

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, UrlOption, asking, open_configured, print_json
 from headwater.cli._group import group
+from headwater.cli._table import print_table
 from headwater.errors import ConfigError
 
 app = group("See what is wrong, and decide about it.")
@@ -54,17 +53,15 @@ def run_list(
     if as_json:
         print_json(found)
         return
-    table = Table(box=None, pad_edge=False)
-    for title in ("id", "status", "what", "on", "last failed"):
-        table.add_column(title, overflow="fold")
+    rows = []
     for each in found["incidents"]:
         what = f"{each['test']}({each['column']})" if each["column"] else each["test"]
         about = each.get("dataset") or each.get("job") or ""
         orphan = " (nobody writes it)" if each.get("orphan") else ""
-        table.add_row(
-            each["id"], each["status"], f"{each['kind']} {what}", about + orphan, each["lastFailedAt"]
+        rows.append(
+            (each["id"], each["status"], each["lastFailedAt"], f"{each['kind']} {what}", about + orphan)
         )
-    Console().print(table)
+    print_table(("id", "status", "last failed", "what", "on"), rows)
     typer.echo(f"{len(found['incidents'])} of {found['total']}", err=True)
 
 

@@ -12,6 +12,7 @@ from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, UrlOption, open_configured, print_json
 from headwater.cli._files import read_events
 from headwater.cli._progress import counting
+from headwater.cli._table import counted
 from headwater.errors import ConfigError, EventError, TransportError
 from headwater.event import Limits
 from headwater.ingest import Outcome, ingest_all
@@ -112,7 +113,7 @@ def _tell(outcome: Outcome, as_json: bool) -> None:
         )
         return
     typer.echo(
-        f"{outcome.received:,} events: {outcome.stored:,} stored, {outcome.duplicates:,} already there, "
+        f"{counted(outcome.received, 'event')}: {outcome.stored:,} stored, {outcome.duplicates:,} already there, "
         f"{len(outcome.rejected):,} refused"
     )
     for at, fault in outcome.rejected[:10]:

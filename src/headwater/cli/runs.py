@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 from rich.tree import Tree
 
 from headwater.cli._ask import JsonOption, StoreOption, UrlOption, asking, print_json
 from headwater.cli._group import group
+from headwater.cli._table import print_table
 from headwater.errors import ConfigError
 
 app = group("Look at runs.", invoke_without_command=True, no_args_is_help=False)
@@ -60,19 +60,20 @@ def run_list(
     if as_json:
         print_json(found)
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("started", "state", "took", "run", "job", ""):
-        table.add_column(name, overflow="fold", no_wrap=name in ("started", "run"))
-    for each in found:
-        table.add_row(
-            each["startedAt"],
-            each["state"] or "?",
-            _took(each["durationMs"]),
-            each["id"],
-            escape((each["job"] or "").removeprefix("job:")),
-            escape(each["error"].splitlines()[0][:80]) if each["error"] else "",
-        )
-    Console().print(table)
+    print_table(
+        ("started", "state", "took", "run", "job", "error"),
+        (
+            (
+                each["startedAt"] or "",
+                each["state"] or "?",
+                _took(each["durationMs"]),
+                each["id"],
+                (each["job"] or "").removeprefix("job:"),
+                each["error"].splitlines()[0][:80] if each["error"] else "",
+            )
+            for each in found
+        ),
+    )
 
 
 @app.command("show")

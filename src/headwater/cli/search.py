@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from headwater.cli._ask import JsonOption, StoreOption, UrlOption, asking, print_json
+from headwater.cli._table import print_table
 from headwater.errors import ConfigError, NotFound
 
 
@@ -50,17 +48,10 @@ def run(
     elif not found:
         raise NotFound(f"nothing has {text!r}")
     else:
-        table = Table(box=None, pad_edge=False)
-        for title in ("type", "node", "last seen", "found in"):
-            table.add_column(title, overflow="fold")
-        for row in found:
-            where = next((each for each in row["matches"] if each["in"] != "name"), None)
-            table.add_row(
-                row["type"].lower(),
-                escape(f"{row['namespace']}/{row['name']}"),
-                row["lastSeen"] or "",
-                escape(f"{where['in']}: {' '.join(where['text'].split())}")
-                if where and row["match"] == "text"
-                else "",
-            )
-        Console().print(table)
+        print_table(("type", "node", "last seen", "found in"), (_row(each) for each in found))
+
+
+def _row(found: dict[str, Any]) -> tuple[str, ...]:
+    where = next((each for each in found["matches"] if each["in"] != "name"), None)
+    text = f"{where['in']}: {' '.join(where['text'].split())}" if where and found["match"] == "text" else ""
+    return found["type"].lower(), f"{found['namespace']}/{found['name']}", found["lastSeen"] or "", text

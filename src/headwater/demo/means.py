@@ -34,7 +34,7 @@ def look(environ: Mapping[str, str] = os.environ) -> Means:
 def _dlt() -> str | None:
     missing = [name for name in ("dlt", "sqlalchemy", "pyarrow") if folder_of(name) is None]
     if missing:
-        return f"{', '.join(missing)} is not installed: {INSTALL}"
+        return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: {INSTALL}"
     found = _version("dlt")
     if found and found < _DLT:
         return f"dlt {'.'.join(map(str, found))} does not tell what it reads, {_DLT[0]}.{_DLT[1]} does: {INSTALL}"

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Select, and_, exists, func, literal, literal_column, or_, select
+from sqlalchemy import Connection, Select, and_, exists, func, literal, or_, select
 from sqlalchemy.sql import ColumnElement
-from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from headwater.facts.flows import NOW
+from headwater.store._passes import ALONE, FAILED, GROUPED, last_passes, last_successes, root_of, told_of
 from headwater.store._schema import TABLE
 from headwater.store._written import STATE, parts
 
@@ -81,7 +81,7 @@ class Faults:
 
         A pass counts for every name of its dataset. Of a failure all attempts under its root are told, those before the pass, too.
         """
-        rows = [each for names in (_ALONE, _GROUPED) for each in self._since_last_pass(names, since)]
+        rows = [each for names in (ALONE, GROUPED) for each in self._since_last_pass(names, since)]
         leaders = self.leaders({each.owner for each in rows})
         again = _undecided((leaders[each.owner], each) for each in rows)
         rows = [each for each in rows if (leaders[each.owner], each.test, each.field) not in again]
@@ -90,20 +90,20 @@ class Faults:
             rows += self._ended(
                 table.dataset.in_(members[leader]), table.assertion == test, table.field == field
             )
-        return rows + [each for names in (_ALONE, _GROUPED) for each in self._attempts_before(names, since)]
+        return rows + [each for names in (ALONE, GROUPED) for each in self._attempts_before(names, since)]
 
     def _since_last_pass(self, names: Select[Any], since: int) -> list[Ended]:
-        cut, name, table = _last_passes(names, since), names.subquery("name").c, _assertions.c
-        return self._ended(*_told(table, name, cut), table.failed_at >= cut.at)
+        cut, name, table = last_passes(names, since), names.subquery("name").c, _assertions.c
+        return self._ended(*told_of(table, name, cut), table.failed_at >= cut.at)
 
     def _attempts_before(self, names: Select[Any], since: int) -> list[Ended]:
         """Of failures since the last pass: what else was told under their roots before it."""
-        cut, name, table = _last_passes(names, since), names.subquery("name").c, _assertions.c
+        cut, name, table = last_passes(names, since), names.subquery("name").c, _assertions.c
         late, run = _assertions.alias("late").c, _runs.alias("run").c
         failed = (
-            select(cut.leader, cut.assertion, cut.field, cut.at, _root_of(run).label("root"))
+            select(cut.leader, cut.assertion, cut.field, cut.at, root_of(run).label("root"))
             .where(
-                *_told(late, name, cut), late.failed == _FAILED, late.failed_at >= cut.at, run.id == late.run
+                *told_of(late, name, cut), late.failed == FAILED, late.failed_at >= cut.at, run.id == late.run
             )
             .distinct()
             .cte("again")
@@ -111,7 +111,7 @@ class Faults:
         )
         other = names.subquery("other").c
         return self._ended(
-            *_told(table, other, failed), table.failed_at < failed.at, _root_of(_runs.c) == failed.root
+            *told_of(table, other, failed), table.failed_at < failed.at, root_of(_runs.c) == failed.root
         )
 
     def _ended(self, *where: ColumnElement[bool]) -> list[Ended]:
@@ -129,7 +129,7 @@ class Faults:
                 table.severity,
             )
             .where(*where)
-            .where(_runs.c.id == table.run, root.id == _root_of(_runs.c))
+            .where(_runs.c.id == table.run, root.id == root_of(_runs.c))
         )
         return [_made(row) for row in self._connection.execute(query)]
 
@@ -165,7 +165,7 @@ class Faults:
         failed = {
             row[0]
             for row in self._connection.execute(
-                select(table.dataset).where(table.failed == _FAILED).distinct()
+                select(table.dataset).where(table.failed == FAILED).distinct()
             )
         }
         names = {
@@ -185,7 +185,7 @@ class Faults:
         failed = (
             select(_runs.c.job, table.test)
             .join(_runs, _runs.c.id == table.run)
-            .where(table.failed == _FAILED, _runs.c.job.is_not(None), ~named)
+            .where(table.failed == FAILED, _runs.c.job.is_not(None), ~named)
             .distinct()
             .subquery()
         )
@@ -203,7 +203,7 @@ class Faults:
             )
             .select_from(failed.join(_runs, _runs.c.job == failed.c.job))
             .join(_tests, and_(table.run == _runs.c.id, table.test == failed.c.test))
-            .join(root.id.table, root.id == _root_of(_runs.c))
+            .join(root.id.table, root.id == root_of(_runs.c))
             .where(~named)
         )
         return [_made(row) for row in self._connection.execute(query)]
@@ -229,21 +229,21 @@ class Faults:
         ]
 
     def _runs_since(self, since: int, jobs: Collection[int] | None = None) -> list[tuple[int, Ended]]:
-        cut = _last_successes(since, jobs)
+        cut = last_successes(since, jobs)
         return self._ended_runs(_runs.c.job == cut.job, _runs.c.ended_at >= cut.at)
 
     def _runs_before(self, since: int) -> list[tuple[int, Ended]]:
         """Of runs that failed since the last success: what else of their jobs ended under their roots before it."""
-        cut, late = _last_successes(since), _runs.alias("late").c
+        cut, late = last_successes(since), _runs.alias("late").c
         failed = (
-            select(cut.job, cut.at, _root_of(late).label("root"))
+            select(cut.job, cut.at, root_of(late).label("root"))
             .where(late.job == cut.job, late.state == STATE["FAIL"], late.ended_at >= cut.at)
             .distinct()
             .cte("again")
             .c
         )
         return self._ended_runs(
-            _runs.c.job == failed.job, _runs.c.ended_at < failed.at, _root_of(_runs.c) == failed.root
+            _runs.c.job == failed.job, _runs.c.ended_at < failed.at, root_of(_runs.c) == failed.root
         )
 
     def _ended_runs(self, *where: ColumnElement[bool]) -> list[tuple[int, Ended]]:
@@ -252,7 +252,7 @@ class Faults:
         for state in ("FAIL", "COMPLETE"):
             query = select(
                 _runs.c.id, _runs.c.run_id, root.run_id, _runs.c.job, _runs.c.ended_at, _runs.c.error
-            ).where(*where, _runs.c.state == STATE[state], root.id == _root_of(_runs.c))
+            ).where(*where, _runs.c.state == STATE[state], root.id == root_of(_runs.c))
             for number, run, top, job, ended, error in self._connection.execute(query):
                 found.append(
                     (number, Ended(run, top, job, "", "", state == "FAIL", ended, ended, None, error))
@@ -263,10 +263,10 @@ class Faults:
         """Runs whose children failed, or whose children's tests did; and runs whose own tests did."""
         runs, table = _runs.c, _assertions.c
         tested = set(
-            self._connection.execute(select(table.run).where(table.failed == _FAILED).distinct()).scalars()
+            self._connection.execute(select(table.run).where(table.failed == FAILED).distinct()).scalars()
         )
         tested |= set(
-            self._connection.execute(select(_tests.c.run).where(_tests.c.failed == _FAILED)).scalars()
+            self._connection.execute(select(_tests.c.run).where(_tests.c.failed == FAILED)).scalars()
         )
         above = set(
             self._connection.execute(
@@ -316,82 +316,6 @@ class Faults:
         table = _datasets.c
         alone = or_(table.canonical.is_(None), table.canonical == table.id)
         return [tuple(row) for row in self._connection.execute(select(table.id, table.namespace, table.name).where(alone))]  # fmt: skip
-
-
-# a name of a dataset, and the number of the one that stands for it
-_ALONE = select(_datasets.c.id.label("name"), _datasets.c.id.label("leader")).where(
-    _datasets.c.canonical.is_(None)
-)
-_GROUPED = select(_datasets.c.id.label("name"), _datasets.c.canonical.label("leader")).where(
-    _datasets.c.canonical.is_not(None)
-)
-# written out: SQLite takes a partial index only for what it can read in the statement
-_FAILED: ColumnElement[int] = literal_column("1")
-Columns = ReadOnlyColumnCollection[str, Any]
-
-
-def _last_passes(names: Select[Any], since: int) -> Columns:
-    """Each test that ever failed, and when it last passed before `since` under any name of its dataset."""
-    table, before = _assertions.c, _assertions.alias("before").c
-    name, other = names.subquery("failing").c, names.subquery("passing").c
-    ever = (
-        select(table.dataset, table.assertion, table.field)
-        .where(table.failed == _FAILED)
-        .distinct()
-        .subquery("ever")
-        .c
-    )
-    failed = (
-        select(name.leader, ever.assertion, ever.field)
-        .where(name.name == ever.dataset)
-        .distinct()
-        .cte("failed")
-    )
-    last = (
-        select(before.failed_at)
-        .where(
-            before.dataset == other.name,
-            before.assertion == failed.c.assertion,
-            before.field == failed.c.field,
-            before.failed == 0,
-            before.failed_at < literal(since),
-        )
-        .order_by(before.failed_at.desc())
-        .limit(1)
-        .correlate(failed, other.name.table)
-        .scalar_subquery()
-    )
-    newest = select(func.max(last)).where(other.leader == failed.c.leader).correlate(failed).scalar_subquery()
-    cut = select(failed, func.coalesce(newest, -NOW).label("at"))
-    # distinct though each is: so it is worked out once, not again wherever it is named
-    return cut.distinct().cte("cut").c
-
-
-def _last_successes(since: int, jobs: Collection[int] | None = None) -> Columns:
-    """Each job that ever failed, and when it last succeeded before `since`."""
-    failed, before = _runs.alias("failed").c, _runs.alias("before").c
-    which = failed.job.in_(jobs) if jobs is not None else failed.job.is_not(None)
-    ever = select(failed.job).where(failed.state == STATE["FAIL"], which).distinct().subquery().c
-    last = (
-        select(func.max(before.ended_at))
-        .where(before.state == STATE["COMPLETE"], before.job == ever.job, before.ended_at < literal(since))
-        .scalar_subquery()
-    )
-    return select(ever.job, func.coalesce(last, -NOW).label("at")).subquery().c
-
-
-def _told(table: Columns, name: Columns, test: Columns) -> tuple[ColumnElement[bool], ...]:
-    """The rows of a test under every name of its dataset."""
-    return (
-        name.leader == test.leader,
-        table.dataset == name.name,
-        table.assertion == test.assertion,
-        table.field == test.field,
-    )
-
-
-def _root_of(run: Columns) -> ColumnElement[int]:
-    return func.coalesce(run.root, run.parent, run.id)
 
 
 def _made(row: Any) -> Ended:
