@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -30,6 +31,10 @@ REQUIRE_LIVE = os.environ.get("HEADWATER_REQUIRE_LIVE") == "1"
 
 # Spark and Kafka live for a minute here: what the second compiler makes of their code comes too late, and takes both cores
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# a shell's background job ignores Ctrl-C, and hands that on: what tests stop by it would never stop
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "scaled",

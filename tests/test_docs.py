@@ -260,7 +260,7 @@ def test_the_readme_runs(tmp_path: Path) -> None:
     assert {each.language for each in some} == {"python", "bash"}
     told = play(some, tmp_path)
     for expected in (
-        "1 events: 1 stored",
+        "1 event: 1 stored",
         "job shop/load_orders",
         '"state": "COMPLETE"',
         "sound: 1 events read",
