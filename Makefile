@@ -35,6 +35,8 @@ DLT_TESTS := pytest pytest-xdist hypothesis jsonschema rfc3339-validator 'psycop
 LIVE_TESTS := HEADWATER_SCALE=1 HEADWATER_LIVE=1
 # the files of a live stack side by side, each with its own servers: half of the time is spent waiting for them to start
 SIDE_BY_SIDE = -m pytest -n $(WORKERS) --dist loadfile
+# where a file holds what takes longest: a worker that has nothing left takes from the other's end, and starts its own Spark for it
+STEALING = -m pytest -n $(WORKERS) --dist worksteal
 # of Sparks beside the one in .venv: every case, but 2,000 queries in a row instead of 10,000
 OTHERS := 0.2
 DATAHUB := 'acryl-datahub[datahub-rest,datahub-kafka]==1.7.*' msgspec
@@ -114,7 +116,7 @@ test-pythons: $(READY) ## the light tests and the server's on each Python that i
 live: $(LIVE) ## every live stack, at scale 1 (older and newer Sparks: see live-spark)
 
 live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all examples, 270 kills
-	@$(LIVE_TESTS) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(BACKEND)
+	@$(LIVE_TESTS) $(BIN)/python $(STEALING) $(BACKEND)
 
 live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS); JARS=… for some
 	@$(BIN)/python scripts/live_jars.py $(JARS)
@@ -128,14 +130,14 @@ smoke: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready $(WEB) ## a short 
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/live_airflow/test_spark_submit.py -k '[3]'
 
 live-spark: live-jars $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1 at scale 1, and on 4.0, 3.5 and 4.3 with fewer repeats, each in an environment of its own
-	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/capture/spark
+	@$(LIVE_TESTS) $(BIN)/python $(STEALING) tests/capture/spark
 	@for version in $(SPARKS); do \
 		echo "== Spark $$version"; \
 		if ! test -x .venvs/spark-$$version/bin/python; then \
 			echo "skipped: $$(cat .venvs/spark-$$version/.ready)"; \
 			test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; continue; \
 		fi; \
-		HEADWATER_SCALE=$(OTHERS) HEADWATER_LIVE=1 .venvs/spark-$$version/bin/python $(SIDE_BY_SIDE) tests/capture/spark/test_live.py \
+		HEADWATER_SCALE=$(OTHERS) HEADWATER_LIVE=1 .venvs/spark-$$version/bin/python $(STEALING) tests/capture/spark/test_live.py \
 			tests/capture/spark/test_live_formats.py tests/capture/spark/test_live_process.py; \
 	done
 
@@ -143,7 +145,7 @@ live-kafka: live-jars ## two Connect workers with Debezium, JDBC, Iceberg and a 
 	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/capture/connect
 
 live-pipeline: live-jars ## the pipeline at scale 1: twenty kills over files and Kafka, Delta, Iceberg, a standalone cluster
-	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/pipeline
+	@$(LIVE_TESTS) $(BIN)/python $(STEALING) tests/pipeline
 
 # where it cannot be made, the reason stands in .ready instead, dated so that the next time tries again
 .venvs/spark-%/.ready: pyproject.toml | $(READY)

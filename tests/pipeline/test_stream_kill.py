@@ -144,27 +144,19 @@ def test_kafka(spark: Any, tmp_path: Path, repeats: Callable[[int], int], need: 
         def grow(turn: int) -> None:
             lines = [event(turn * 300 + i) for i in range(360)] + [BAD]
             sent.extend(lines)
-            (tmp_path / "beside").write_bytes(b"\n".join(lines))
-            produce(tmp_path / "beside", address, conf)
+            produce(lines, address)
 
         sinks = survive(repeats(10), f"kafka://{address}/lineage?per_batch=150", tmp_path, grow, conf, dice)
     check(spark, sent, *sinks)
 
 
-def produce(file: Path, address: str, conf: list[str]) -> None:
-    """By Spark itself, in a process of its own: the tests' session has no connector."""
-    code = (
-        "import sys\nfrom headwater.pipeline import open_session\n"
-        "key, _, value = sys.argv[3].partition('=')\n"
-        "spark = open_session('local[1]', {key: value})\n"
-        "spark.read.text(sys.argv[1]).write.format('kafka').option('kafka.bootstrap.servers', sys.argv[2])"
-        ".option('topic', 'lineage').save()\nspark.stop()\n"
-    )
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    subprocess.run(
-        [sys.executable, "-c", code, str(file), address, conf[1]],
-        env=environ, check=True, capture_output=True, timeout=300,
-    )  # fmt: skip
+def produce(lines: list[bytes], address: str) -> None:
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": address})
+    for line in lines:
+        producer.produce("lineage", line)
+    assert producer.flush(60) == 0
 
 
 @pytest.mark.live
