@@ -15,6 +15,9 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from psycopg import RawCursor
 from sqlalchemy import MetaData, create_engine
 
 import services
@@ -23,7 +26,9 @@ from headwater.cli.demo import recorded
 from headwater.errors import ConfigError, StoreError
 from headwater.ingest import ingest, replay
 from headwater.store import _migrate, open_store
+from headwater.store._driver import Bigints, Byteas, Texts
 from headwater.store._schema import PARTITIONED, metadata
+from headwater.store._wire import register
 
 
 def partitions(url: str, table: str) -> list[str]:
@@ -54,6 +59,25 @@ def test_migrations_make_what_is_declared(postgres: Postgres) -> None:
         ).all()
     engine.dispose()
     assert loose == [], "texts are compared bytewise"
+
+
+_NUMBERS = st.none() | st.integers(-(1 << 63), (1 << 63) - 1)
+_TEXTS = st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+_BYTES = st.none() | st.binary()
+
+
+@given(st.lists(st.tuples(_NUMBERS, _TEXTS, _BYTES), max_size=20))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_columns_arrive_as_they_were_sent(
+    postgres: Postgres, rows: list[tuple[int | None, str | None, bytes | None]]
+) -> None:
+    kinds = (Bigints, Texts, Byteas)
+    columns = zip(*rows, strict=True) if rows else ([], [], [])
+    with psycopg.connect(postgres.url("postgres"), client_encoding="utf8") as connection:
+        register(connection)
+        sent = [kind(values) for kind, values in zip(kinds, columns, strict=True)]
+        came = RawCursor(connection).execute("SELECT * FROM unnest($1, $2, $3)", sent).fetchall()
+    assert came == rows
 
 
 def test_partitions_are_made_ahead_of_the_runs(postgres: Postgres) -> None:

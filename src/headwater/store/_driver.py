@@ -2,7 +2,7 @@
 
 What every batch does goes to the driver's cursor: between it and us the toolkit costs more than the database.
 What is rare, or shaped by a question, is written with the toolkit. Statements are written once, with `?` and
-with `among()` for lists; where Postgres wants them otherwise, its cursor here says so.
+with `among()` for lists; where Postgres wants them otherwise, its cursor (`_wire`) says so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -26,8 +25,8 @@ class Bulk:
     """One statement that inserts many rows: `INSERT INTO table (columns) … tail`."""
 
     table: str
-    columns: Mapping[str, str]
-    """Each column and its type in Postgres."""
+    columns: Mapping[str, Column]
+    """Each column and what it holds."""
     tail: str = ""
     values: str = field(init=False)
     """For SQLite: a row a time."""
@@ -37,10 +36,10 @@ class Bulk:
     def __post_init__(self) -> None:
         names = ", ".join(f'"{name}"' for name in self.columns)
         marks = ", ".join("?" for _ in self.columns)
-        casts = ", ".join(f"%b::{kind}[]" for kind in self.columns.values())
+        arrays = ", ".join(f"${number}" for number, _ in enumerate(self.columns, 1))
         head = f"INSERT INTO {self.table} ({names})"
         object.__setattr__(self, "values", f"{head} VALUES ({marks}) {self.tail}")
-        object.__setattr__(self, "arrays", f"{head} SELECT * FROM unnest({casts}) {self.tail}")
+        object.__setattr__(self, "arrays", f"{head} SELECT * FROM unnest({arrays}) {self.tail}")
 
 
 def bulk(table: Table, names: Iterable[str], tail: str = "") -> Bulk:
@@ -49,7 +48,7 @@ def bulk(table: Table, names: Iterable[str], tail: str = "") -> Bulk:
     return Bulk(
         table.name,
         {
-            name: "bytea" if isinstance(kind, LargeBinary) else "text" if isinstance(kind, Text) else "bigint"
+            name: Byteas if isinstance(kind, LargeBinary) else Texts if isinstance(kind, Text) else Bigints
             for name, kind in kinds.items()
         },
         tail,
@@ -85,6 +84,21 @@ class Cursor(Protocol):
         """Those of the digests that stand in a column."""
 
 
+class Bigints(list[Any]):
+    """A column of numbers, or none, for Postgres' `bigint[]`."""
+
+
+class Texts(list[Any]):
+    """A column of texts, or none, for Postgres' `text[]`."""
+
+
+class Byteas(list[Any]):
+    """A column of bytes, or none, for Postgres' `bytea[]`."""
+
+
+Column = type[Bigints] | type[Texts] | type[Byteas]
+
+
 class Listed(list[Any]):
     """Numbers or texts as the one parameter that `among` takes."""
 
@@ -97,12 +111,12 @@ def listed(values: Iterable[Any]) -> Listed:
     return Listed(values)
 
 
-_AMONG = "(SELECT value FROM json_each(?))"
+AMONG = "(SELECT value FROM json_each(?))"
 
 
 def among() -> str:
     """The right side of `IN` for a list passed with `listed`."""
-    return _AMONG
+    return AMONG
 
 
 _PART = 5_000
@@ -139,64 +153,13 @@ class SqliteCursor(sqlite3.Cursor):
         return found
 
 
-class PostgresCursor:
-    """psycopg's, given statements as SQLite takes them."""
-
-    def __init__(self, cursor: Any) -> None:
-        self._cursor = cursor
-        self.fetchall = cursor.fetchall
-
-    @property
-    def rowcount(self) -> int:
-        """How many rows the last statement changed."""
-        return cast("int", self._cursor.rowcount)
-
-    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
-        """Run a statement."""
-        plain = [list(each) if type(each) is Listed else each for each in parameters]
-        return self._cursor.execute(_postgres(sql), plain)
-
-    def executemany(self, sql: str, parameters: Rows, /) -> Any:
-        """Run a statement once for each row of parameters, all of them sent at once."""
-        return self._cursor.executemany(_postgres(sql), parameters)
-
-    def insert(self, statement: Bulk, rows: Rows) -> None:
-        """Run a statement for all rows."""
-        self._cursor.execute(statement.arrays, [list(column) for column in zip(*rows, strict=True)])
-
-    def together(self) -> AbstractContextManager[Any]:
-        """One wait for all of them, in place of one for each."""
-        return cast("AbstractContextManager[Any]", self._cursor.connection.pipeline())
-
-    def pairs(self, table: str, references: Iterable[str]) -> list[Any]:
-        """(reference, number) of those of the references that a table of names numbers."""
-        asked = [each.partition("\n") for each in references]
-        self._cursor.execute(
-            f"SELECT t.namespace || chr(10) || t.name, t.id FROM unnest(%s::text[], %s::text[]) AS j(namespace, name)"
-            f" JOIN {table} AS t ON t.namespace = j.namespace AND t.name = j.name",
-            ([each[0] for each in asked], [each[2] for each in asked]),
-        )
-        return cast("list[Any]", self.fetchall())
-
-    def held(self, table: str, column: str, digests: Sequence[bytes]) -> list[bytes]:
-        """Those of the digests that stand in a column."""
-        self._cursor.execute(
-            f"SELECT {column} FROM {table} WHERE {column} = ANY(%b::bytea[])", (list(digests),)
-        )
-        return [row[0] for row in self.fetchall()]
-
-
-@cache
-def _postgres(sql: str) -> str:
-    """A statement as psycopg takes it."""
-    return sql.replace("%", "%%").replace(f"IN {_AMONG}", "= ANY(%s)").replace("?", "%s")
-
-
 def cursor_of(connection: Connection) -> Cursor:
     """The driver's cursor, inside the connection's transaction."""
     driver = connection.connection
     if connection.dialect.name == "postgresql":
-        return PostgresCursor(driver.cursor())
+        from headwater.store._wire import PostgresCursor
+
+        return PostgresCursor(driver.driver_connection)
     return cast("Cursor", driver.cursor(SqliteCursor))
 
 

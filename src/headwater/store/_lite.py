@@ -24,6 +24,9 @@ class LiteStore(SqlStore):
     """A store on SQLite."""
 
     _faults = (exc.SQLAlchemyError, sqlite3.Error)
+    _look_at_room_every = (
+        0.05  # asked for each event that comes alone, it is a tenth of what writing it costs
+    )
 
     def __init__(
         self,

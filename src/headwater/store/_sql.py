@@ -51,7 +51,7 @@ class SqlStore(ABC):
     """
 
     _faults: tuple[type[Exception], ...] = (exc.SQLAlchemyError,)
-    _look_at_room_every = 0.0  # seconds; to ask for a disk's free space costs less than any write
+    _look_at_room_every = 0.0  # seconds
 
     def __init__(self, url: str, writer: Engine, reader: Engine, *, shared: bool = False) -> None:
         self.url = scrub(url)

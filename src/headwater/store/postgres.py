@@ -19,6 +19,7 @@ from headwater.errors import ConfigError, StoreError
 from headwater.facts.tables import Row
 from headwater.naming import scrub
 from headwater.store import _partitions as partitions
+from headwater.store import _wire
 from headwater.store._driver import Cursor, among, cursor_of, exclude_writers, listed
 from headwater.store._migrate import HEAD, migrate, revision
 from headwater.store._schema import BY_RUN, FOLDED, PARTITIONED
@@ -94,6 +95,7 @@ def open_postgres(
     given: dict[str, Any] = {
         "connect_timeout": int(connect_timeout),
         "application_name": application_name,
+        "client_encoding": "utf8",
         "keepalives_idle": 30,  # a database host that vanished is noticed within two minutes
         "keepalives_interval": 10,
         "keepalives_count": 6,
@@ -142,6 +144,7 @@ def _engine(address: URL, given: dict[str, Any], settings: dict[str, int], **poo
 def _remember(connection: Any, _: object) -> None:
     """A connection keeps every statement of ours prepared: they are more than the hundred it would."""
     connection.prepared_max = 1_000
+    _wire.register(connection)
 
 
 class PostgresStore(SqlStore):
