@@ -116,6 +116,7 @@ test-pythons: $(READY) ## the light tests and the server's on each Python that i
 live: $(LIVE) ## every live stack, at scale 1 (older and newer Sparks: see live-spark)
 
 live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all examples, 270 kills
+	@$(BIN)/python scripts/live_jars.py broker
 	@$(LIVE_TESTS) $(BIN)/python $(STEALING) $(BACKEND)
 
 live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS); JARS=… for some
