@@ -85,17 +85,23 @@ class Identities:
         return new
 
     def number(self, cursor: Cursor, tables: Tables) -> list[str]:
-        """Give every reference in `tables` its number; returns the datasets that are new."""
+        """Give every reference in `tables` its number; returns the datasets that are new.
+
+        What has a row of its own there is written with it, but for what a column points to: while columns are merged their
+        names are compared, so it must be there before.
+        """
         found: dict[Type, set[str]] = {kind: set() for kind in OWNER}
+        pointed: dict[Type, set[str]] = {kind: set() for kind in OWNER}
         for name, rows in tables.items():
             for position, kind in _PARTS[name]:
                 found[kind].update([key[position] for key in rows])
             for column, kind in _COLUMNS[name]:
-                found[kind].update([row[column][1] for row in rows.values() if column in row])
+                pointed[kind].update([row[column][1] for row in rows.values() if column in row])
         for kind, references in found.items():
-            missing = references.difference(self.known[kind])
+            missing = (references | pointed[kind]).difference(self.known[kind])
             if missing:
-                self._resolve(cursor, kind, missing)
+                coming = {key[0] for key in tables.get(OWNER[kind], ())} - pointed[kind]
+                self._resolve(cursor, kind, missing, coming)
         return list(self._fresh[Type.DATASET])
 
     def ensure(self, cursor: Cursor, datasets: Iterable[str]) -> None:
@@ -104,7 +110,9 @@ class Identities:
         if missing:
             self._resolve(cursor, Type.DATASET, missing)
 
-    def _resolve(self, cursor: Cursor, kind: Type, missing: Collection[str]) -> None:
+    def _resolve(
+        self, cursor: Cursor, kind: Type, missing: Collection[str], coming: Collection[str] = ()
+    ) -> None:
         table, known = OWNER[kind], self.known[kind]
         names = IDENTITIES[table]
         if len(names) == 2:
@@ -120,10 +128,13 @@ class Identities:
         cursor.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")
         ((first,),) = cursor.fetchall()
         numbered = dict(zip(new, range(first, first + len(new)), strict=True))
-        cursor.insert(
-            _NEW[table],
-            [(number, *(unref(each) if len(names) == 2 else (each,))) for each, number in numbered.items()],
-        )
+        bare = [
+            (number, *(unref(each) if len(names) == 2 else (each,)))
+            for each, number in numbered.items()
+            if each not in coming
+        ]
+        if bare:
+            cursor.insert(_NEW[table], bare)
         known.update(numbered)
         self._fresh[kind].update(numbered)
         self._born.setdefault(kind, []).extend(numbered.values())
