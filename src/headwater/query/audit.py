@@ -12,8 +12,8 @@ from sqlalchemy import Connection, select
 
 from headwater.query.nodes import iso
 from headwater.store import Store
+from headwater.store._packing import unpack
 from headwater.store._schema import key_audit, log
-from headwater.store._upsert import unpack
 
 MAX_LIMIT = 1000
 _PART = 200

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Collection
 
 from headwater.store._driver import Cursor
-from headwater.store._upsert import unpack
+from headwater.store._packing import unpack
 
 _PART = 500
 

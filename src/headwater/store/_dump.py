@@ -9,8 +9,8 @@ from sqlalchemy import Connection, func, select
 
 from headwater.facts.fold import Tables
 from headwater.facts.tables import REFERENCES, TABLES, Rule, Type
+from headwater.store._packing import unpack
 from headwater.store._schema import IDENTITIES, OWNER, TABLE
-from headwater.store._upsert import unpack
 
 VERSIONS = "job_versions"
 """What is made of runs, and no table of its own."""

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from headwater.facts.flows import ColumnKey, Flow, Relation, When
 from headwater.store._driver import among, cursor_of, listed
 from headwater.store._identities import numbers_of
-from headwater.store._upsert import unpack
+from headwater.store._packing import unpack
 
 
 class _Edge(NamedTuple):

@@ -22,9 +22,9 @@ from headwater.facts.remains import Gone, needed
 from headwater.facts.tables import REFERENCES, TABLES, Row, Rule, Type
 from headwater.store import Forgotten
 from headwater.store._driver import Cursor, among, cursor_of, listed
+from headwater.store._packing import pack, unpack
 from headwater.store._retain import Ground, append_bases, sweep
 from headwater.store._schema import IDENTITIES, OWNER
-from headwater.store._upsert import pack, unpack
 
 _PART = 500
 _WORDS = {"dataset": Type.DATASET, "job": Type.JOB, "run": Type.RUN}

@@ -16,12 +16,12 @@ from headwater.store._driver import cursor_of, plan_once
 from headwater.store._edges import Edges
 from headwater.store._history import History
 from headwater.store._incidents import Faults
+from headwater.store._packing import unpack
 from headwater.store._schema import TABLE, log, rejects
 from headwater.store._search import Hit, find, mode_of
 from headwater.store._times import Times
 from headwater.store._told import Told, told
 from headwater.store._trail import Trail
-from headwater.store._upsert import unpack
 from headwater.store._written import Writes
 
 Rows = list[dict[str, Any]]

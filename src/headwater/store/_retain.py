@@ -33,8 +33,8 @@ from headwater.facts.remains import (
 from headwater.facts.tables import TABLES, Row, Type, ref
 from headwater.store import Pruned
 from headwater.store._driver import Cursor, among, bulk, cursor_of, listed
+from headwater.store._packing import pack, unpack
 from headwater.store._schema import log
-from headwater.store._upsert import pack, unpack
 
 Derive = Callable[[str, bytes], Iterable[Row]]
 Progress = Callable[[str, int, int], None]

@@ -26,12 +26,13 @@ from headwater.store._dump import dump
 from headwater.store._forget import Forgetting
 from headwater.store._identities import Identities, link, relink
 from headwater.store._kept import Kept
+from headwater.store._packing import pack, unpack
 from headwater.store._reader import Reader
 from headwater.store._retain import Progress, Prune
 from headwater.store._schema import BY_RUN, FOLDED, log, meta, offsets, rejects
 from headwater.store._search import Index
 from headwater.store._settle import settle_versions
-from headwater.store._upsert import ENCODE, UPSERT, pack, unpack
+from headwater.store._upsert import ENCODE, UPSERT
 
 _KEPT_OF_A_REJECT = 1 << 20
 _STRETCH = 2_000

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from headwater.store._driver import cursor_of
-from headwater.store._upsert import unpack
+from headwater.store._packing import unpack
 
 _SPAN = "FROM log WHERE kind = 'run' AND time >= ? AND time < ?"
 

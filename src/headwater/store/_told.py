@@ -15,7 +15,7 @@ import msgspec
 from headwater.facts.contents import facet_of, objects, text
 from headwater.facts.tables import ref
 from headwater.store._driver import Cursor, among, listed
-from headwater.store._upsert import unpack
+from headwater.store._packing import unpack
 
 SLOTS = {"job": ("sql", "documentation", "ownership"), "dataset": ("schema", "documentation", "ownership")}
 """The facets that are read here."""

@@ -16,8 +16,8 @@ from sqlalchemy.sql import ColumnElement
 
 from headwater.facts.flows import NOW
 from headwater.store._driver import among, cursor_of, listed
+from headwater.store._packing import unpack
 from headwater.store._schema import TABLE, log
-from headwater.store._upsert import unpack
 
 FAILED = ("6 FAIL", "5 ABORT")
 _runs, _inputs, _outputs = TABLE["runs"].c, TABLE["inputs"].c, TABLE["outputs"].c

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import zstandard
-
 from headwater.facts.tables import REFERENCES, TABLES, Rule, Table, Type, unref
 from headwater.store._driver import Bulk, bulk
+from headwater.store._packing import pack
 from headwater.store._schema import IDENTITIES, OWNER, SETTLED, TABLE
 
 Ids = Mapping[Type, Mapping[str, int]]
 """For each kind of reference: identity -> its number."""
 Encode = Callable[[Mapping[tuple[Any, ...], Mapping[str, Any]], Ids], list[tuple[Any, ...]]]
-
-
-class _Zstd(threading.local):
-    """One of each for a thread: two threads at work in one of them crash the process."""
-
-    def __init__(self) -> None:
-        self.compress = zstandard.ZstdCompressor(level=1).compress
-        self.decompress = zstandard.ZstdDecompressor().decompress
-
-
-_zstd = _Zstd()
-
-
-def pack(body: bytes) -> bytes:
-    """A body as the store keeps it."""
-    return _zstd.compress(body)
-
-
-def unpack(body: bytes) -> bytes:
-    """A body as it was."""
-    return _zstd.decompress(body)
 
 
 def _statement(table: Table) -> Bulk:

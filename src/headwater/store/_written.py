@@ -9,8 +9,8 @@ import msgspec
 from sqlalchemy import Connection, and_, func, select
 
 from headwater.facts.derive import RANK
+from headwater.store._packing import unpack
 from headwater.store._schema import TABLE
-from headwater.store._upsert import unpack
 
 _runs, _datasets, _edges, _outputs = (TABLE[name] for name in ("runs", "datasets", "edges", "outputs"))
 _MOST_WRITERS = 200
