@@ -47,7 +47,7 @@ class PostgresCursor:
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
         """Run a statement."""
-        plain = [list(each) if type(each) is Listed else each for each in parameters]
+        plain = [_column(each) if type(each) is Listed else each for each in parameters]
         return self._cursor.execute(_numbered(sql), plain)
 
     def executemany(self, sql: str, parameters: Rows, /) -> Any:
@@ -74,6 +74,13 @@ class PostgresCursor:
         """Those of the digests that stand in a column."""
         self._cursor.execute(f"SELECT {column} FROM {table} WHERE {column} = ANY($1)", (Byteas(digests),))
         return [row[0] for row in self.fetchall()]
+
+
+def _column(values: Listed) -> list[Any]:
+    """Numbers or texts; of none of them Postgres tells by the statement what they would be."""
+    if not values:
+        return []
+    return Bigints(values) if type(values[0]) is int else Texts(values)
 
 
 @cache
