@@ -34,9 +34,10 @@ DLTS := 1.20 1.25
 DLT_TESTS := pytest pytest-xdist hypothesis jsonschema rfc3339-validator 'psycopg[binary]' 'pandas<3' 'pyarrow>=18' deltalake
 LIVE_TESTS := HEADWATER_SCALE=1 HEADWATER_LIVE=1
 # the files of a live stack side by side, each with its own servers: half of the time is spent waiting for them to start
-SIDE_BY_SIDE = -m pytest -n $(WORKERS) --dist loadfile
+SIDE_BY_SIDE = -m pytest -n $(WORKERS) --dist loadfile $(SLOWEST)
 # where a file holds what takes longest: a worker that has nothing left takes from the other's end, and starts its own Spark for it
-STEALING = -m pytest -n $(WORKERS) --dist worksteal
+STEALING = -m pytest -n $(WORKERS) --dist worksteal $(SLOWEST)
+SLOWEST := --durations 10 --durations-min 30
 # of Sparks beside the one in .venv: every case, but 2,000 queries in a row instead of 10,000
 OTHERS := 0.2
 DATAHUB := 'acryl-datahub[datahub-rest,datahub-kafka]==1.7.*' msgspec
