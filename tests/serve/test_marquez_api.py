@@ -415,7 +415,10 @@ def test_a_hidden_namespace_hides_what_is_in_it(both: Api) -> None:
 
 
 def test_the_password_of_a_source_is_kept_nowhere(both: Api) -> None:
-    body = {"type": "POSTGRESQL", "connectionUrl": "jdbc:postgresql://me:hunter2@h/d?ssl=true&password=hunter2"}
+    body = {
+        "type": "POSTGRESQL",
+        "connectionUrl": "jdbc:postgresql://me:hunter2@h/d?ssl=true&password=hunter2",
+    }
     said = both.send("PUT", "/sources/s", body)
     assert said["connectionUrl"] == "jdbc:postgresql://h/d?ssl=true&password=***"
     assert not any(b"hunter2" in entry.raw for _, entry in both.store.log())

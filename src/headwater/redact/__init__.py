@@ -35,7 +35,8 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(:?)')
 _HINTS = tuple(f'"{name}"'.encode() for name in (*_CONFIGURATION, "errorMessage"))
 _SOURCE = re.compile(rb'"dataSource"\s*:\s*\{[^{}]*\}')
 _SUSPICIOUS = re.compile(
-    rb"[@=\\]|%3d|--|pass|pwd|secret|token|cred|key|sig|sas|auth|bearer|cookie|jaas|userinfo|eyj|akia|asia", re.I
+    rb"[@=\\]|%3d|--|pass|pwd|secret|token|cred|key|sig|sas|auth|bearer|cookie|jaas|userinfo|eyj|akia|asia",
+    re.I,
 )
 """What stands in every text that `naming.scrub` changes, and hardly in a plain url; a backslash may hide it."""
 
