@@ -22,8 +22,9 @@ from headwater.facts.remains import Gone, needed
 from headwater.facts.tables import REFERENCES, TABLES, Row, Rule, Type
 from headwater.store import Forgotten
 from headwater.store._driver import Cursor, among, cursor_of, listed
-from headwater.store._retain import Ground, append_bases, sweep
+from headwater.store._retain import Ground, append_bases
 from headwater.store._schema import IDENTITIES, OWNER
+from headwater.store._sweep import sweep
 from headwater.store._upsert import pack, unpack
 
 _PART = 500
