@@ -105,6 +105,19 @@ def test_prune_by_several_ages_tells_each_event_once(
     assert done["events"] == (10 if ages[1] == "" else 13)
 
 
+@pytest.mark.parametrize("how", ["forget", "prune"])
+def test_no_number_of_the_log_is_given_twice(store_url: str, how: str) -> None:
+    with closing(open_store(store_url)) as store:
+        ingest(store, [event(number, 0) for number in range(6)])
+        seen = max(number for number, _ in store.log())
+        if how == "forget":
+            store.forget("job", sorted({key[0] for key in store.dump()["jobs"]}), rows_of)
+        else:
+            store.prune(micros("2030-01-01T00:00:00Z"), {"runs", "events"}, rows_of)
+        ingest(store, [event(100, 20)])
+        assert [entry.kind for _, entry in store.log(seen)][-1] == "run", "who follows from there misses it"
+
+
 def test_forget_takes_a_run_and_a_dataset_by_their_names(store_url: str) -> None:
     with closing(open_store(store_url)) as store:
         ingest(store, [event(number, 0) for number in range(6)])

@@ -39,7 +39,8 @@ from headwater.store._upsert import pack, unpack
 
 Derive = Callable[[str, bytes], Iterable[Row]]
 Progress = Callable[[str, int, int], None]
-_LOGGED = bulk(log, ("digest", "kind", "time", "received_at", "body"), "ON CONFLICT (digest) DO NOTHING")
+LOGGED = bulk(log, ("digest", "kind", "time", "received_at", "body"), "ON CONFLICT (digest) DO NOTHING")
+_NOTHING = b'{"base":1,"rows":[]}'
 _EVENTS = 500  # entries that are told anew in one transaction
 
 
@@ -237,13 +238,10 @@ class Prune:
             made = [*bases(needed(tables), last), *spent]
             with self.ground.transaction() as connection:
                 cursor = cursor_of(connection)
-                cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(leave),))
-                if cursor.rowcount != len(leave):
+                if rewrite_log(cursor, leave, made, last) != len(leave):
                     raise StoreError(
                         "another prune of this store is under way: try again later", retryable=True
                     )
-                if made:
-                    cursor.insert(_LOGGED, made)
         return len(leave) - len(spent)
 
     def _merge_bases(self) -> None:
@@ -270,9 +268,7 @@ class Prune:
             numbers = [row[0] for row in found]
             cursor.execute(f"SELECT count(*) FROM log WHERE id IN {among()}", (listed(numbers),))
             if cursor.fetchall()[0][0] == len(numbers):  # else another prune is at it, and has merged them
-                cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(numbers),))
-                if made:
-                    cursor.insert(_LOGGED, made)
+                rewrite_log(cursor, numbers, made, time)
 
     # ---- facets, contents, rejects -------------------------------------------------------------------------
 
@@ -309,11 +305,21 @@ class Prune:
                 done += cursor.rowcount
 
 
-def append_bases(cursor: Cursor, tables: Tables, time: int, more: Sequence[tuple[Any, ...]] = ()) -> None:
-    """Put folded rows into the log, and whatever else is to stand there."""
-    made = [*bases(tables, time), *more]
+def rewrite_log(cursor: Cursor, leave: Sequence[int], made: Sequence[tuple[Any, ...]], time: int) -> int:
+    """Take entries out of the log, and put others in; how many there were to take out.
+
+    No number is given twice: whoever follows the log has passed those that were, and would miss what gets one of them.
+    SQLite goes on from the greatest number that there is, so an entry that tells nothing holds it.
+    """
+    hold = digest_of(_NOTHING)
+    cursor.execute("DELETE FROM log WHERE digest = ?", (hold,))
+    cursor.insert(LOGGED, [(hold, KIND, time, time, pack(_NOTHING))])
+    cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(leave),))
+    taken = cursor.rowcount
     if made:
-        cursor.insert(_LOGGED, made)
+        cursor.insert(LOGGED, made)
+        cursor.execute("DELETE FROM log WHERE digest = ?", (hold,))
+    return taken
 
 
 def bases(tables: Tables, time: int) -> list[tuple[Any, ...]]:
