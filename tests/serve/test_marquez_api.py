@@ -273,6 +273,21 @@ def test_run_lineage_goes_up_through_the_runs_that_wrote_what_was_read(both: Api
     assert len(both.get("/runlineage/upstream", runId=run("end"), depth=1)["runs"]) == 2
 
 
+def test_a_run_has_not_read_what_a_failed_one_wrote(both: Api) -> None:
+    both.tell(
+        told("COMPLETE", "good", "extract", "00:00:00", (), ("raw",)),
+        told("FAIL", "bad", "extract", "01:00:00", (), ("raw", "broken")),
+        told("COMPLETE", "end", "report", "02:00:00", ("raw", "broken")),
+    )
+    found = both.get("/runlineage/upstream", runId=run("end"))["runs"]
+    made = {each["name"]: each["producedByRunId"] for each in found[0]["inputs"]}
+    assert made == {"raw": run("good"), "broken": run("bad")}, "unless nobody else wrote it"
+    versions = {each["datasetVersionId"]["name"]: each["datasetVersionId"]["version"] for each in both.get(f"/jobs/runs/{run('end')}")["inputDatasetVersions"]}  # fmt: skip
+    for name, key in (("raw", "good"), ("broken", "bad")):
+        path = f"/namespaces/{q(DB)}/datasets/{name}/versions/{versions[name]}"
+        assert both.get(path)["createdByRun"]["id"] == run(key)
+
+
 def test_topics_are_streams(api: Api) -> None:
     output = [{"namespace": "kafka://b:9092", "name": "orders"}]
     api.tell(told("COMPLETE", "r", "load", "00:00:00", outputs=output))
