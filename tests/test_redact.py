@@ -146,6 +146,10 @@ def test_secrets_in_copied_configuration_are_hidden_unless_someone_says_otherwis
         {"run": {"errorMessage": {"message": "…", "stackTrace": "at postgres://me:hunter2-x@db/shop"}}},
         {"output": {"dataSource": {"name": "db", "uri": "postgres://me:hunter2-x@db:5432/shop"}}},
         {"output": {"dataSource": {"name": "db", "uri": "jdbc:mysql://db/shop?user=me&password=hunter2-x"}}},
+        {"output": {"dataSource": {"name": "db", "uri": "jdbc:snowflake://a.example.org/?token=hunter2-x"}}},
+        {"output": {"dataSource": {"name": "db", "uri": "jdbc:sqlserver://db;user=me;PWD=hunter2-x"}}},
+        {"output": {"dataSource": {"name": "db", "uri": "https://acc.example.org/lake?sv=1&sig=hunter2-x"}}},
+        {"output": {"dataSource": {"uri": "db", "more": {"uri": "mysql://db/shop?api_key=hunter2-x"}}}},
     ],
 )
 def test_secrets_that_a_text_quotes_are_hidden(told: dict[str, Any]) -> None:

@@ -188,6 +188,24 @@ def test_assertions_wherever_they_stand() -> None:
         assert found == {("not_null", "id"): 1, ("not_null", "total"): 1, ("custom", ""): 1}
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_checks_of_one_name_the_one_that_failed_is_told(order: int) -> None:
+    ranges = [
+        {"assertion": "between", "column": "id", "success": True, "severity": "warn", "expected": "0 to 9"},
+        {"assertion": "between", "column": "id", "success": False, "severity": "error", "expected": "0 to 5"},
+    ][::order]
+    limits = [
+        {"name": "limits", "status": "pass", "severity": "warn", "expected": "9"},
+        {"name": "limits", "status": "fail", "severity": "error", "expected": "5"},
+    ][::order]
+    checked = [{**TABLE, "inputFacets": {"dataQualityAssertions": facet(assertions=ranges)}}]
+    told = tables(event(inputs=checked, run_facets={"test": facet(tests=limits)}))
+    for table, expected in (("assertions", "0 to 5"), ("tests", "5")):
+        (row,) = told[table].values()
+        assert (row["failed"][1], row["severity"][1]) == (1, "error")
+        assert msgspec.json.decode(row["details"][1])["expected"] == expected
+
+
 @pytest.mark.parametrize(
     ("kind", "job", "failed"),
     [

@@ -273,6 +273,21 @@ def test_run_lineage_goes_up_through_the_runs_that_wrote_what_was_read(both: Api
     assert len(both.get("/runlineage/upstream", runId=run("end"), depth=1)["runs"]) == 2
 
 
+def test_a_run_has_not_read_what_a_failed_one_wrote(both: Api) -> None:
+    both.tell(
+        told("COMPLETE", "good", "extract", "00:00:00", (), ("raw",)),
+        told("FAIL", "bad", "extract", "01:00:00", (), ("raw", "broken")),
+        told("COMPLETE", "end", "report", "02:00:00", ("raw", "broken")),
+    )
+    found = both.get("/runlineage/upstream", runId=run("end"))["runs"]
+    made = {each["name"]: each["producedByRunId"] for each in found[0]["inputs"]}
+    assert made == {"raw": run("good"), "broken": run("bad")}, "unless nobody else wrote it"
+    versions = {each["datasetVersionId"]["name"]: each["datasetVersionId"]["version"] for each in both.get(f"/jobs/runs/{run('end')}")["inputDatasetVersions"]}  # fmt: skip
+    for name, key in (("raw", "good"), ("broken", "bad")):
+        path = f"/namespaces/{q(DB)}/datasets/{name}/versions/{versions[name]}"
+        assert both.get(path)["createdByRun"]["id"] == run(key)
+
+
 def test_topics_are_streams(api: Api) -> None:
     output = [{"namespace": "kafka://b:9092", "name": "orders"}]
     api.tell(told("COMPLETE", "r", "load", "00:00:00", outputs=output))
@@ -412,6 +427,16 @@ def test_a_hidden_namespace_hides_what_is_in_it(both: Api) -> None:
     assert both.send("DELETE", "/namespaces/etl")["isHidden"] is True
     assert both.send("PUT", "/namespaces/etl", {"ownerName": "me"})["isHidden"] is False
     assert both.get("/jobs")["totalCount"] == 0, "the namespace is back, not what was in it"
+
+
+def test_the_password_of_a_source_is_kept_nowhere(both: Api) -> None:
+    body = {
+        "type": "POSTGRESQL",
+        "connectionUrl": "jdbc:postgresql://me:hunter2@h/d?ssl=true&password=hunter2",
+    }
+    said = both.send("PUT", "/sources/s", body)
+    assert said["connectionUrl"] == "jdbc:postgresql://h/d?ssl=true&password=***"
+    assert not any(b"hunter2" in entry.raw for _, entry in both.store.log())
 
 
 def test_what_is_put_again_is_shown_again(both: Api) -> None:

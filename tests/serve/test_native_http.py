@@ -124,6 +124,16 @@ def test_a_client_that_was_away_goes_on_where_it_was(client: httpx.Client, serve
     assert again.seen == first.seen[10:]
 
 
+def test_a_client_that_followed_a_longer_log_is_told_from_now_on(
+    client: httpx.Client, server: Server
+) -> None:
+    with following(server.url, headers={"Last-Event-ID": "1000000"}) as back, following(server.url) as new:
+        assert client.post("/api/v1/lineage", json=event(1)).status_code == 201
+        until(lambda: len(new.seen) == 1)
+        until(lambda: len(back.seen) == 1)
+    assert back.seen == new.seen
+
+
 def test_who_follows_holds_nobody_up(client: httpx.Client, server: Server) -> None:
     """A follower that reads nothing: events are taken all the same, and the server stops at once when it is told to."""
     import socket

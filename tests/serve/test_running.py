@@ -217,6 +217,15 @@ def test_a_server_that_is_not_there_is_exit_4() -> None:
     assert headwater("doctor", "nonsense").returncode == 4
 
 
+def test_the_doctor_waits_where_a_server_says_that_it_asks_too_often(tmp_path: Path) -> None:
+    few = {"HEADWATER_SERVE__RATE_LIMIT": "2", "HEADWATER_SERVE__RATE_BURST": "1"}
+    with serving(f"sqlite:///{tmp_path}/s.db", environment=few) as server:
+        told = headwater("doctor", server.url, "--json")
+        found = {each["what"]: each["state"] for each in json.loads(told.stdout)}
+        assert told.returncode == 0, told.stdout
+        assert {found[each] for each in ("reaches", "version", "ready", "auth", "events")} == {"ok"}
+
+
 def test_the_doctor_looks_at_clock_and_certificate(tmp_path: Path) -> None:
     class Elsewhere(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -17,6 +17,8 @@ from headwater.cli._ask import JsonOption, StoreOption, open_existing, print_jso
 from headwater.errors import ConfigError
 
 _KINDS = ("runs", "events", "facets", "rejects")
+_ALL_EVENTS = {"events", "facets"}
+"""With these every raw event of before goes; with `runs` only those of runs that go."""
 
 
 def run_prune(
@@ -58,16 +60,18 @@ def run_prune(
     try:
         with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
             tasks = {name: bar.add_task(name, total=None) for name in _KINDS}
-            for before, kinds in due.items():
-                if kinds & wanted:
-                    done = opened.prune(
-                        before,
-                        kinds & wanted,
-                        rows_of,
-                        dry_run=dry_run,
-                        progress=lambda phase, at, of: bar.update(tasks[phase], completed=at, total=of),
-                    )
-                    total = {name: count + asdict(done)[name] for name, count in total.items()}
+            counted = 0
+            for before, kinds in _latest_events_first(due, wanted):
+                done = opened.prune(
+                    before,
+                    kinds,
+                    rows_of,
+                    dry_run=dry_run,
+                    counted=counted,
+                    progress=lambda phase, at, of: bar.update(tasks[phase], completed=at, total=of),
+                )
+                total = {name: count + asdict(done)[name] for name, count in total.items()}
+                counted = max(counted, before if kinds & _ALL_EVENTS else 0)
     finally:
         opened.close()
     if as_json:
@@ -75,6 +79,12 @@ def run_prune(
         return
     told = ", ".join(f"{count:,} {name}" for name, count in total.items() if count)
     typer.echo(f"{'would go' if dry_run else 'gone'}: {told or 'nothing'}")
+
+
+def _latest_events_first(due: dict[int, set[str]], wanted: set[str]) -> list[tuple[int, set[str]]]:
+    """The prunes of several ages, so that an event which two of them take is counted with the first."""
+    chosen = [(before, kinds & wanted) for before, kinds in due.items() if kinds & wanted]
+    return sorted(chosen, key=lambda each: (not each[1] & _ALL_EVENTS, -each[0]))
 
 
 def run_forget(

@@ -154,11 +154,14 @@ def _error(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: 
 
 def _tests(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: dict[str, Any]) -> None:
     """Tests that the run tells of by themselves; one that was skipped has not ended either way."""
+    ended: Checks = {}
     for each in objects(facet.get("tests")):
         test, status = text(each.get("name")), (text(each.get("status")) or "").lower()
         if test is not None and status not in ("skip", "skipped"):
-            told = {"first_seen": event.time, "last_seen": event.time}
-            rows.append(("tests", (event.run_id, test), _ended(told, event.time, each, status in _PASSED)))
+            _count_check(ended, (test,), each, status in _PASSED)
+    for key, (each, passed) in ended.items():
+        told = {"first_seen": event.time, "last_seen": event.time}
+        rows.append(("tests", (event.run_id, *key), _ended(told, event.time, each, passed)))
 
 
 _PASSED = ("pass", "passed", "success")
@@ -263,21 +266,31 @@ _CHECKS = (("dataQualityAssertions", "assertion"), ("greatExpectations_assertion
 
 def _assertions(rows: list[Row], event: Event, dataset: str, facets: Told) -> None:
     """The checks of a dataset, wherever they stand: in its own facets or in those of an input or output."""
+    ended: Checks = {}
     for name, field in _CHECKS:
         for each in objects(facet_of(*facets[name]).get("assertions")) if name in facets else ():
             test = text(each.get("name")) or text(each.get(field)) or ""
-            column = text(each.get("column")) or ""
             passed = each.get("success") is True  # what does not say that it passed has failed
-            if not passed and _skipped(event):
-                continue
-            if event.kind == "run":
-                told = {"first_seen": event.time, "last_seen": event.time}
-                key: tuple[Any, ...] = (event.run_id, dataset, test, column)
-                rows.append(("assertions", key, _ended(told, event.time, each, passed)))
-            else:
-                told = _ended({}, event.time, each, passed)
-                told["failed"] = int(not passed)
-                rows.append(("checks", (dataset, event.time, test, column), told))
+            if passed or not _skipped(event):
+                _count_check(ended, (test, text(each.get("column")) or ""), each, passed)
+    for key, (each, passed) in ended.items():
+        if event.kind == "run":
+            told = {"first_seen": event.time, "last_seen": event.time}
+            rows.append(("assertions", (event.run_id, dataset, *key), _ended(told, event.time, each, passed)))
+        else:
+            told = _ended({}, event.time, each, passed)
+            told["failed"] = int(not passed)
+            rows.append(("checks", (dataset, event.time, *key), told))
+
+
+Checks = dict[tuple[str, ...], tuple[dict[str, Any], bool]]
+"""test, and column -> what was told of it, and whether it passed"""
+
+
+def _count_check(ended: Checks, key: tuple[str, ...], told: dict[str, Any], passed: bool) -> None:
+    """Of two checks of one name in one event the one that failed counts, with its own words, not with those of the other."""
+    if key not in ended or not passed:
+        ended[key] = (told, passed)
 
 
 def _skipped(event: Event) -> bool:

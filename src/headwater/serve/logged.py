@@ -200,7 +200,9 @@ async def _changes(
     following: Following, store: Store, begin: int | None, wanted: Filter, leaving: Callable[[], bool]
 ) -> AsyncIterator[ServerSentEventMessage]:
     async with following.follow():
-        last = begin if begin is not None else await following.newest()
+        newest = await following.newest()
+        # a number beyond the log is that of another one, of before a backup was put back: whoever waited for it would miss all
+        last = newest if begin is None else min(begin, newest)
         yield ServerSentEventMessage(event="hello", id=str(last), data=str(last), retry=1_000)
         quiet = 0.0
         while not leaving():

@@ -148,9 +148,13 @@ class Store(Protocol):
         derive: Callable[[str, bytes], Iterable[Row]],
         *,
         dry_run: bool = False,
+        counted: int = 0,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> Pruned:
-        """Let go what is older than `before`, of the kinds runs, events, facets and rejects; the catalogue stays."""
+        """Let go what is older than `before`, of the kinds runs, events, facets and rejects; the catalogue stays.
+
+        A dry run only counts, and leaves out events older than `counted`: they went with a prune before it.
+        """
 
     def forget(
         self,

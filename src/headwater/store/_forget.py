@@ -23,8 +23,9 @@ from headwater.facts.tables import REFERENCES, TABLES, Row, Rule, Type
 from headwater.store import Forgotten
 from headwater.store._driver import Cursor, among, cursor_of, listed
 from headwater.store._packing import pack, unpack
-from headwater.store._retain import Ground, append_bases, sweep
+from headwater.store._retain import LOGGED, Ground, bases, rewrite_log
 from headwater.store._schema import IDENTITIES, OWNER
+from headwater.store._sweep import sweep
 
 _PART = 500
 _WORDS = {"dataset": Type.DATASET, "job": Type.JOB, "run": Type.RUN}
@@ -92,7 +93,7 @@ class Forgetting:
             shown = node if named else digest_of(node.encode()).hex()
             now = time.time_ns() // 1000
             said = encode_command(Forget(at=now, by=by, kind=self.kind, node=shown, entries=entries))
-            append_bases(cursor, {}, now, [(digest_of(said), "command", now, now, pack(said))])
+            cursor.insert(LOGGED, [(digest_of(said), "command", now, now, pack(said))])
         sweep(self.ground, self.derive)
         return Forgotten(runs=len(self._numbers[Type.RUN]), entries=entries)
 
@@ -165,8 +166,8 @@ class Forgetting:
             fold(left, tables)
             leave.append(number)
         if leave:
-            cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(leave),))
-            append_bases(cursor, needed(tables), max(each[2] for each in entries), spent)
+            last = max(each[2] for each in entries)
+            rewrite_log(cursor, leave, [*bases(needed(tables), last), *spent], last)
         return len(leave)
 
     def _tables(self, connection: Connection, cursor: Cursor) -> None:

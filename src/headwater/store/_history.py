@@ -15,6 +15,7 @@ from headwater.facts.definitions import NEW
 from headwater.facts.versions import COMPLETE
 from headwater.store._bodies import BODIES
 from headwater.store._driver import among, cursor_of, listed
+from headwater.store._trail import FAILED
 
 Row = dict[str, Any]
 _IDS = among()
@@ -270,15 +271,22 @@ class History:
         return Write(dataset, first, None, "", schema, None, first if last is None else last)
 
     def read_versions(self, runs: Collection[int]) -> dict[tuple[int, int], Write]:
-        """(run, dataset) -> the version that the run read: the newest of the time when it began to read."""
+        """(run, dataset) -> the version that the run read: the newest when it began to; of a failed run, if there is no other."""
         found: dict[tuple[int, int], Write] = {}
-        asked = listed(runs)
-        for sql in (_READ, _READ_ALIAS, _READ_TOLD):
-            for reader, dataset, *rest in self.rows(sql, asked):
-                write = Write(*rest)
-                have = found.get((reader, dataset))
-                if have is None or _rank(write) > _rank(have):
-                    found[reader, dataset] = write
+
+        def choose(asked: Iterable[int], *statements: str) -> None:
+            known = set(found)
+            for sql in statements:
+                for reader, dataset, *rest in self.rows(sql, listed(asked)):
+                    write, key = Write(*rest), (reader, dataset)
+                    if key not in known and (key not in found or _rank(write) > _rank(found[key])):
+                        found[key] = write
+
+        done = f"AND (x.state IS NULL OR x.state NOT IN {FAILED})"
+        choose(runs, _READ.format(also=done), _READ_ALIAS.format(also=done), _READ_TOLD)
+        reads = self.rows(f"SELECT run, dataset FROM inputs WHERE run IN {_IDS}", listed(runs))
+        if left := {row[0] for row in reads if (row[0], row[1]) not in found}:
+            choose(left, _READ.format(also=""), _READ_ALIAS.format(also=""))
         return found
 
     def schemas(self, heads: Mapping[int, int]) -> dict[int, bytes]:
@@ -358,7 +366,7 @@ _DESCRIBED = (
 _READ = (
     'SELECT i.run, i.dataset, o.dataset, o.first_seen, o.run, r.run_id, o."schema", o.lifecycle, o.last_seen FROM inputs AS i'
     " JOIN outputs AS o ON o.dataset = i.dataset AND o.run = (SELECT y.run FROM outputs AS y"
-    " JOIN runs AS x ON x.id = y.run WHERE y.dataset = i.dataset AND y.first_seen <= i.first_seen AND y.run <> i.run"
+    " JOIN runs AS x ON x.id = y.run WHERE y.dataset = i.dataset AND y.first_seen <= i.first_seen AND y.run <> i.run {also}"
     " ORDER BY y.first_seen DESC, x.run_id DESC LIMIT 1)"
     f" JOIN runs AS r ON r.id = o.run WHERE i.run IN {_IDS}"
 )
@@ -366,7 +374,7 @@ _READ_ALIAS = (
     'SELECT i.run, i.dataset, o.dataset, o.first_seen, o.run, r.run_id, o."schema", o.lifecycle, o.last_seen FROM inputs AS i'
     " JOIN datasets AS m ON m.id = i.dataset JOIN datasets AS n ON n.canonical = m.canonical AND n.id <> m.id"
     " JOIN outputs AS o ON o.dataset = n.id AND o.run = (SELECT y.run FROM outputs AS y"
-    " JOIN runs AS x ON x.id = y.run WHERE y.dataset = n.id AND y.first_seen <= i.first_seen AND y.run <> i.run"
+    " JOIN runs AS x ON x.id = y.run WHERE y.dataset = n.id AND y.first_seen <= i.first_seen AND y.run <> i.run {also}"
     " ORDER BY y.first_seen DESC, x.run_id DESC LIMIT 1)"
     f" JOIN runs AS r ON r.id = o.run WHERE i.run IN {_IDS}"
 )

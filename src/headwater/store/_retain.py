@@ -8,7 +8,7 @@ long; a prune that was interrupted is finished by the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -30,24 +30,18 @@ from headwater.facts.remains import (
     touches,
     without,
 )
-from headwater.facts.tables import TABLES, Row, Type, ref
+from headwater.facts.tables import Row
 from headwater.store import Pruned
 from headwater.store._driver import Cursor, among, bulk, cursor_of, listed
 from headwater.store._packing import pack, unpack
 from headwater.store._schema import log
+from headwater.store._sweep import SUPERSEDED, count_unused, find_superseded, parts, sweep
 
 Derive = Callable[[str, bytes], Iterable[Row]]
 Progress = Callable[[str, int, int], None]
-_LOGGED = bulk(log, ("digest", "kind", "time", "received_at", "body"), "ON CONFLICT (digest) DO NOTHING")
+LOGGED = bulk(log, ("digest", "kind", "time", "received_at", "body"), "ON CONFLICT (digest) DO NOTHING")
+_NOTHING = b'{"base":1,"rows":[]}'
 _EVENTS = 500  # entries that are told anew in one transaction
-_SUPERSEDED = {"dataset_facets": ("dataset", "name", "body"), "job_facets": ("job", "name", "body")}
-_DIGESTS = [
-    (name, column)
-    for name, table in TABLES.items()
-    for column, kind in {**table.key, **{c: spec.type for c, spec in table.columns.items()}}.items()
-    if kind is Type.DIGEST and name != "contents"
-]
-"""Where contents are referred to."""
 
 
 class Ground(Protocol):
@@ -83,31 +77,31 @@ class Prune:
     _facets: set[tuple[Any, ...]] = field(default_factory=set)
     """Superseded facets and schemas that went: (table, key)."""
 
-    def estimate(self) -> Pruned:
-        """What would go."""
+    def estimate(self, counted: int = 0) -> Pruned:
+        """What would go, counted as `run` counts it; events older than `counted` go with another prune, and count there."""
         with self.ground.moment() as connection:
             cursor = cursor_of(connection)
-            kept = self._kept(cursor) if "runs" in self.kinds else set()
-            runs = events = facets = rejects = 0
+            gone: set[int] = set()
+            facets = rejects = 0
             if "runs" in self.kinds:
-                cursor.execute("SELECT id FROM runs WHERE coalesce(last_seen, 0) < ?", (self.before,))
-                runs = sum(1 for row in cursor.fetchall() if row[0] not in kept)
-            if self.kinds & {"events", "facets", "runs"}:
-                events = _count(cursor, "log", "time < ? AND kind NOT IN ('command', 'base')", self.before)
+                kept = self._kept(cursor)
+                rows = self._begun_before(cursor, 0, 1 << 62)
+                gone = {row[0] for row in rows if (row[3] or 0) < self.before and row[0] not in kept}
+                self._alive.update(row[1] for row in rows if row[0] not in gone)
             if "facets" in self.kinds:
-                facets = sum(
-                    len(_superseded(cursor, table, self.before)) for table in (*_SUPERSEDED, "schemas")
-                )
+                facets = sum(len(find_superseded(cursor, table, self.before)) for table in SUPERSEDED)
+            events = self._old_events(cursor, counted) if self.kinds & {"events", "facets", "runs"} else 0
             if "rejects" in self.kinds:
                 rejects = _count(cursor, "rejects", "last_seen < ?", self.before)
-        return Pruned(runs=runs, events=events, facets=facets, rejects=rejects)
+            contents = count_unused(cursor, gone, self.before if facets else None) if gone or facets else 0
+        return Pruned(runs=len(gone), events=events, facets=facets, rejects=rejects, contents=contents)
 
     def run(self) -> Pruned:
         """Let it go."""
         runs = self._runs() if "runs" in self.kinds else 0
         facets = self._old_facets() if "facets" in self.kinds else 0
         events = self._log() if self.kinds & {"events", "facets", "runs"} else 0
-        contents = self._sweep() if runs or facets else 0
+        contents = sweep(self.ground, self.derive) if runs or facets else 0
         self._merge_bases()
         rejects = self._rejects() if "rejects" in self.kinds else 0
         return Pruned(runs=runs, events=events, facets=facets, rejects=rejects, contents=contents)
@@ -199,6 +193,26 @@ class Prune:
             done += self._rewrite(entries)
             self.progress("events", seen, total)
 
+    def _old_events(self, cursor: Cursor, since: int) -> int:
+        """How many entries would go; of runs alone, only those that tell of one that goes."""
+        where = "time >= ? AND time < ? AND kind NOT IN ('command', 'base')"
+        total = _count(cursor, "log", where, since, self.before)
+        if self.kinds & {"events", "facets"}:
+            return total
+        after = found = seen = 0
+        while seen < total:
+            cursor.execute(
+                f"SELECT id, kind, body FROM log WHERE id > ? AND {where} ORDER BY id LIMIT ?",
+                (after, since, self.before, _EVENTS),
+            )
+            entries = cursor.fetchall()
+            for _, kind, body in entries:
+                rows = list(self.derive(kind, unpack(body)))
+                found += touches(rows, self._gone(rows))
+            after, seen = entries[-1][0], seen + len(entries)
+            self.progress("events", seen, total)
+        return found
+
     def _rewrite(self, entries: Sequence[Any]) -> int:
         """Take entries out of the log, and leave what they told and is kept; made ready while others write."""
         tables: Tables = fold(())
@@ -224,13 +238,10 @@ class Prune:
             made = [*bases(needed(tables), last), *spent]
             with self.ground.transaction() as connection:
                 cursor = cursor_of(connection)
-                cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(leave),))
-                if cursor.rowcount != len(leave):
+                if rewrite_log(cursor, leave, made, last) != len(leave):
                     raise StoreError(
                         "another prune of this store is under way: try again later", retryable=True
                     )
-                if made:
-                    cursor.insert(_LOGGED, made)
         return len(leave) - len(spent)
 
     def _merge_bases(self) -> None:
@@ -257,21 +268,18 @@ class Prune:
             numbers = [row[0] for row in found]
             cursor.execute(f"SELECT count(*) FROM log WHERE id IN {among()}", (listed(numbers),))
             if cursor.fetchall()[0][0] == len(numbers):  # else another prune is at it, and has merged them
-                cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(numbers),))
-                if made:
-                    cursor.insert(_LOGGED, made)
+                rewrite_log(cursor, numbers, made, time)
 
     # ---- facets, contents, rejects -------------------------------------------------------------------------
 
     def _old_facets(self) -> int:
         done = 0
-        for table in (*_SUPERSEDED, "schemas"):
+        for table, names in SUPERSEDED.items():
             with self.ground.moment() as connection:
-                found = _superseded(cursor_of(connection), table, self.before)
-            for position, part in enumerate(_parts(found, 2_000)):
+                found = find_superseded(cursor_of(connection), table, self.before)
+            for position, part in enumerate(parts(found, 2_000)):
                 with self.ground.transaction() as connection:
                     cursor = cursor_of(connection)
-                    names = _SUPERSEDED.get(table, ("dataset", "schema"))
                     where = " AND ".join(f"{name} = ?" for name in names)
                     cursor.executemany(
                         f"DELETE FROM {table} WHERE {where} AND last_seen < ?",
@@ -282,10 +290,6 @@ class Prune:
                 done += len(part)
                 self.progress("facets", min(len(found), (position + 1) * 2_000), len(found))
         return done
-
-    def _sweep(self) -> int:
-        """Contents that nothing stands on any more."""
-        return sweep(self.ground, self.derive)
 
     def _rejects(self) -> int:
         done = 0
@@ -301,11 +305,21 @@ class Prune:
                 done += cursor.rowcount
 
 
-def append_bases(cursor: Cursor, tables: Tables, time: int, more: Sequence[tuple[Any, ...]] = ()) -> None:
-    """Put folded rows into the log, and whatever else is to stand there."""
-    made = [*bases(tables, time), *more]
+def rewrite_log(cursor: Cursor, leave: Sequence[int], made: Sequence[tuple[Any, ...]], time: int) -> int:
+    """Take entries out of the log, and put others in; how many there were to take out.
+
+    No number is given twice: whoever follows the log has passed those that were, and would miss what gets one of them.
+    SQLite goes on from the greatest number that there is, so an entry that tells nothing holds it.
+    """
+    hold = digest_of(_NOTHING)
+    cursor.execute("DELETE FROM log WHERE digest = ?", (hold,))
+    cursor.insert(LOGGED, [(hold, KIND, time, time, pack(_NOTHING))])
+    cursor.execute(f"DELETE FROM log WHERE id IN {among()}", (listed(leave),))
+    taken = cursor.rowcount
     if made:
-        cursor.insert(_LOGGED, made)
+        cursor.insert(LOGGED, made)
+        cursor.execute("DELETE FROM log WHERE digest = ?", (hold,))
+    return taken
 
 
 def bases(tables: Tables, time: int) -> list[tuple[Any, ...]]:
@@ -313,51 +327,7 @@ def bases(tables: Tables, time: int) -> list[tuple[Any, ...]]:
     return [(digest_of(raw), KIND, time, time, pack(raw)) for raw in encode_base(tables)]
 
 
-def sweep(ground: Ground, derive: Derive) -> int:
-    """Take out the contents that nothing stands on any more; how many they were.
-
-    They are looked for while others write. What has been written since is looked at before any of them goes.
-    """
-    used = " EXCEPT ".join(f'SELECT "{column}" FROM {table}' for table, column in _DIGESTS)
-    with ground.moment() as connection:
-        cursor = cursor_of(connection)
-        cursor.execute("SELECT coalesce(max(id), 0) FROM log")
-        ((last,),) = cursor.fetchall()
-        cursor.execute(f"SELECT digest FROM contents EXCEPT {used}")
-        unused = [row[0] for row in cursor.fetchall()]
-    done = 0
-    for part in _parts(unused, 1_000):
-        with ground.transaction() as connection:
-            cursor = cursor_of(connection)
-            cursor.execute("SELECT kind, body FROM log WHERE id > ?", (last,))
-            told = fold(row for kind, body in cursor.fetchall() for row in derive(kind, unpack(body)))
-            free = [(digest,) for digest in part if (digest,) not in told["contents"]]
-            cursor.executemany("DELETE FROM contents WHERE digest = ?", free)
-            ground.renew(connection)
-        done += len(free)
-    return done
-
-
-def _superseded(cursor: Cursor, table: str, before: int) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
-    """Facets or schemas that a later one stands before: their keys in the table, and with references."""
-    owner, *names = _SUPERSEDED.get(table, ("dataset", "schema"))
-    same = "".join(f" AND n.{name} = f.{name}" for name in names[:-1])
-    value = names[-1]
-    told = ", ".join(f'f."{name}"' for name in names)
-    cursor.execute(
-        f"SELECT o.namespace, o.name, f.{owner}, {told} FROM {table} AS f JOIN {owner}s AS o ON o.id = f.{owner}"
-        f" WHERE f.last_seen < ? AND EXISTS (SELECT 1 FROM {table} AS n WHERE n.{owner} = f.{owner}{same}"
-        f" AND (n.last_seen > f.last_seen OR (n.last_seen = f.last_seen AND n.{value} > f.{value})))",
-        (before,),
-    )
-    return [(tuple(row[2:]), (ref(row[0], row[1]), *row[3:])) for row in cursor.fetchall()]
-
-
 def _count(cursor: Cursor, table: str, where: str, *parameters: Any) -> int:
     cursor.execute(f"SELECT count(*) FROM {table} WHERE {where}", parameters)
     ((found,),) = cursor.fetchall()
     return int(found)
-
-
-def _parts(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    return (values[start : start + size] for start in range(0, len(values), size))

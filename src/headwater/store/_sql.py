@@ -264,11 +264,12 @@ class SqlStore(ABC):
         derive: Callable[[str, bytes], Iterable[Row]],
         *,
         dry_run: bool = False,
+        counted: int = 0,
         progress: Progress | None = None,
     ) -> Pruned:
         """Let go what is older than `before`, in small transactions; the catalogue stays."""
         work = Prune(self, before, frozenset(kinds), derive, progress or _unseen)
-        return work.estimate() if dry_run else work.run()
+        return work.estimate(counted) if dry_run else work.run()
 
     def forget(
         self,

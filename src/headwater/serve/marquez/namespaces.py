@@ -13,6 +13,7 @@ from litestar.params import JSONBody, PathParameter
 
 from headwater.facts.commands import Command, Hide, Say
 from headwater.facts.definitions import Name
+from headwater.naming import scrub
 from headwater.query.marquez import lists
 from headwater.serve.auth import who
 from headwater.serve.marquez import _asking as ask
@@ -138,10 +139,11 @@ def get_source(state: State, source: Source) -> dict[str, Any]:
 def put_source(
     request: Request[Any, Any, State], state: State, source: Source, data: JSONBody[SourceBody]
 ) -> dict[str, Any]:
-    """Say what a source is."""
+    """Say what a source is; a password in its url is not kept, as in the facet `dataSource`."""
     name = ask.name_of("a source's name", source)
     at, by = ask.now(), who(request)
-    words: dict[str, str | None] = {"type": data.type, "connectionUrl": data.connection_url}
+    url = scrub(data.connection_url) if state.redaction.secrets else data.connection_url
+    words: dict[str, str | None] = {"type": data.type, "connectionUrl": url}
     if data.description is not None:
         words["description"] = data.description
     ask.tell(
