@@ -75,6 +75,14 @@ def test_a_file_that_is_not_there_exits_2(run: Run) -> None:
     assert (done.code, "cannot be read" in done.err) == (2, True)
 
 
+@pytest.mark.parametrize("packed", [gzip.compress(LINES[0] + b"\n"), zstandard.compress(LINES[0] + b"\n")])
+def test_a_packed_file_that_was_cut_off_is_not_taken_for_a_whole_one(run: Run, packed: bytes) -> None:
+    for cut in (6, len(packed) - 3):
+        Path("cut").write_bytes(packed[:cut])
+        done = run("ingest", "cut", "--store", "memory:")
+        assert (done.code, "cut: cannot be read: " in done.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
