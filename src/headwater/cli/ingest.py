@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, UrlOption, open_configured, print_json
+from headwater.cli._ask import JsonOption, StoreOption, UrlOption, open_configured, print_json, server_url
 from headwater.cli._files import read_events
 from headwater.cli._progress import counting
 from headwater.cli._table import counted
@@ -67,7 +67,7 @@ def run(
 def _send(payloads: Iterable[bytes], settings: config.Settings) -> Iterator[Outcome]:
     """Over HTTP, in batches; the server says which it refuses."""
     transport = open_transport(
-        settings.url or "", **({"api_key": settings.api_key} if settings.api_key else {})
+        server_url(settings.url or ""), **({"api_key": settings.api_key} if settings.api_key else {})
     )
     try:
         source = iter(payloads)
