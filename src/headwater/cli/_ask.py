@@ -202,18 +202,8 @@ class _Local:
         with self._store.read() as reader:
             found, _ = find(reader, number, now)
         until = now + days * DAY if days else None
-        command(self._store, SetIncident(at=now, by=_me(), incident=found.id, until=until, **said))
+        command(self._store, SetIncident(at=now, by=whoami(), incident=found.id, until=until, **said))
         return self.incident(number)
-
-
-def _me() -> str:
-    """Who gives a command on this machine."""
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, ImportError, OSError):  # a container whose user has no name
-        return "cli"
 
 
 class _Server:
