@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from headwater import config
-from headwater.errors import ConfigError, HeadwaterError, NotFound, TransportError
+from headwater.errors import ConfigError, EventError, HeadwaterError, NotFound, TransportError
 from headwater.store import Store, missing, open_store
 
 StoreOption = Annotated[
@@ -202,7 +202,8 @@ class _Local:
         with self._store.read() as reader:
             found, _ = find(reader, number, now)
         until = now + days * DAY if days else None
-        command(self._store, SetIncident(at=now, by=whoami(), incident=found.id, until=until, **said))
+        with as_wrong_use():
+            command(self._store, SetIncident(at=now, by=whoami(), incident=found.id, until=until, **said))
         return self.incident(number)
 
 
@@ -320,6 +321,15 @@ def fault_of(answer: Any) -> HeadwaterError:
     return TransportError(
         f"the server answered {answer.status_code}{hint}", retryable=answer.status_code >= 500
     )
+
+
+@contextmanager
+def as_wrong_use() -> Iterator[None]:
+    """What is refused of a command that was typed is wrong use, not a refused event; a server says so, too."""
+    try:
+        yield
+    except EventError as fault:
+        raise ConfigError(str(fault)) from None
 
 
 def whoami() -> str:
