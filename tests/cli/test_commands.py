@@ -156,6 +156,8 @@ def test_graph_at_a_time(run: Run, store: str) -> None:
         (["graph", "shop.public.orders"], 2),
         (["graph", "gold/revenue_by_day", "--direction", "sideways"], 2),
         (["graph"], 2),
+        (["graph", "datasetField:s3://lake:gold/revenue_by_day:revnue"], 3),
+        (["impact", "gold/revenue_by_day", "--column", "revnue", "--fail-over", "0"], 3),
         (["nonsense"], 2),
         (["search", "zzz"], 3),
         (["search", "zzz", "--json"], 3),
