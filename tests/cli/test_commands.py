@@ -263,6 +263,7 @@ def test_doctor(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run("doctor", "--store", "sqlite:///x.db", "--json")
     assert done.code == 0
     assert {"headwater", "SQLite", "store", "settings"} <= {row["what"] for row in done.json}
+    assert not Path("x.db").exists(), "to look is not to make one"
     monkeypatch.setenv("HEADWATER_URL", "http://127.0.0.1:1")
     assert run("doctor", "--store", "sqlite:///x.db").code == 1
     Path("notes.db").write_text("no database" * 1000)
