@@ -113,6 +113,11 @@ def test_ingest_over_http(run: Run, server: Server) -> None:
     done = run("ingest", "mixed.jsonl", "--url", server.url, "--json")
     assert done.code == 5
     assert (done.json["received"], done.json["stored"]) == (len(LINES) + 1, len(LINES))
+    assert done.json["duplicates"] is None, "a server does not say"
+    assert (
+        f"{len(LINES)} taken by the server, 1 refused"
+        in run("ingest", "mixed.jsonl", "--url", server.url).out
+    )
     assert done.json["rejected"] == [{"index": len(LINES), "path": "", "reason": "eventTime: missing"}]
     found = run("graph", "gold/revenue_by_day", "--url", server.url, "--json").json
     assert len(found["nodes"]) > 10
