@@ -263,7 +263,7 @@ def test_the_readme_runs(tmp_path: Path) -> None:
         "1 event: 1 stored",
         "job shop/load_orders",
         '"state": "COMPLETE"',
-        "sound: 1 events read",
+        "sound: 1 event read",
     ):
         assert expected in told
 

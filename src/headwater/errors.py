@@ -9,7 +9,7 @@ HeadwaterError
 ├── NotFound           no such node, run or event                              exit 3
 ├── Ambiguous          several nodes answer to one name; lists them            exit 2
 ├── TransportError     an event could not be handed on; `retryable` tells      exit 4
-└── StoreError         the store cannot be read or written; `retryable` tells  exit 1
+└── StoreError         the store cannot be read or written; `retryable` tells  exit 1, 4 where its database is gone
 """
 
 from __future__ import annotations
@@ -130,3 +130,5 @@ class StoreError(HeadwaterError):
     def __init__(self, message: str, *, retryable: bool = False, cause: str = "other") -> None:
         super().__init__(message)
         self.retryable, self.cause = retryable, cause
+        if cause == "gone":
+            self.exit_code = TransportError.exit_code

@@ -287,3 +287,24 @@ def test_a_file_of_no_known_kind_is_refused(tmp_path: Path) -> None:
     code, told = check(tmp_path / "notes.txt", "hello")
     assert code == 2
     assert "what is it?" in told["problems"][0]
+
+
+def test_a_key_of_ours_that_is_unknown_is_refused_and_hides_no_other(tmp_path: Path) -> None:
+    text = "spark.headwater.transport http://h:5000\nspark.headwater.trnsport http://h:5000\n"
+    code, told = check(tmp_path / "spark-defaults.conf", text)
+    assert code == 2
+    assert verdicts(told) == {"spark.headwater.transport": "honoured", "spark.headwater.trnsport": "refused"}
+    assert "did you mean 'transport'" in told["problems"][0]
+
+
+def test_a_variable_that_nobody_reads_is_not_called_honoured(tmp_path: Path) -> None:
+    given = {
+        "OPENLINEAGE_NAMESPCE": "no effect",
+        "OPENLINEAGE_PARENT_ID": "honoured",
+        "HEADWATER_NAMESPACE": "honoured",
+        "HEADWATER_NAMESPCE": "refused",
+        "HEADWATER_SERVE__PRT": "refused",
+        "HEADWATER_TRANSPORT__TIMEOUT": "honoured",
+    }
+    code, told = check(tmp_path / ".env", "".join(f"{name}=1\n" for name in given))
+    assert (code, verdicts(told)) == (2, given)

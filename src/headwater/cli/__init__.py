@@ -95,6 +95,10 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read us has seen enough
         code = 0
+    except OSError as fault:  # a folder in place of a file to write, no right to, no room left
+        where = f"{fault.filename}: " if fault.filename else ""
+        typer.echo(f"headwater: {where}{fault.strerror or fault}", err=True)
+        code = 1
     except typer.Exit as done:
         code = done.exit_code
     except Exception as fault:  # typer offers no class for click's errors: all others rise again

@@ -9,12 +9,12 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Protocol
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import typer
 
 from headwater import config
-from headwater.errors import ConfigError, HeadwaterError, NotFound, TransportError
+from headwater.errors import ConfigError, EventError, HeadwaterError, NotFound, TransportError
 from headwater.store import Store, missing, open_store
 
 StoreOption = Annotated[
@@ -32,6 +32,7 @@ AtOption = Annotated[
 ]
 
 _TRIPPED = 6
+_NO_HEADWATER = "does not answer as Headwater does: is another server there?"
 
 
 class Source(Protocol):
@@ -201,23 +202,14 @@ class _Local:
         with self._store.read() as reader:
             found, _ = find(reader, number, now)
         until = now + days * DAY if days else None
-        command(self._store, SetIncident(at=now, by=_me(), incident=found.id, until=until, **said))
+        with as_wrong_use():
+            command(self._store, SetIncident(at=now, by=whoami(), incident=found.id, until=until, **said))
         return self.incident(number)
-
-
-def _me() -> str:
-    """Who gives a command on this machine."""
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, ImportError, OSError):  # a container whose user has no name
-        return "cli"
 
 
 class _Server:
     def __init__(self, url: str, api_key: str | None) -> None:
-        self._url, self._key = url.rstrip("/"), api_key
+        self._url, self._key = server_url(url), api_key
 
     def _get(self, path: str, **parameters: Any) -> Any:
         return self._ask("GET", path, params={k: v for k, v in parameters.items() if v is not None})
@@ -232,9 +224,12 @@ class _Server:
             answer = httpx.request(method, f"{self._url}/hw/v1/{path}", headers=headers, timeout=60, **more)
         except (httpx.HTTPError, httpx.InvalidURL) as fault:
             raise TransportError(f"{scrub(self._url)} cannot be asked: {fault}", retryable=True) from None
-        if answer.is_success:
+        if not answer.is_success:
+            raise fault_of(answer)
+        try:
             return answer.json()
-        raise _told(answer)
+        except ValueError:
+            raise TransportError(f"{scrub(self._url)} {_NO_HEADWATER}", retryable=False) from None
 
     def graph(self, node: str, **options: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._get("graph", node=node, **options)
@@ -297,21 +292,44 @@ class _Server:
         return found
 
 
-def _told(answer: Any) -> HeadwaterError:
+def server_url(url: str) -> str:
+    """The address of a server, checked: what is none must not look like a server that is away."""
+    from headwater.naming import scrub
+
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a bracket that is not closed, a port that is none
+        whole = False
+    if not whole:
+        raise ConfigError(f"{scrub(url)!r} is no address of a server: write http://host:5000")
+    return url.rstrip("/")
+
+
+def fault_of(answer: Any) -> HeadwaterError:
     """The server's error as our own, so that a command exits alike wherever it asked."""
     try:
-        detail = answer.json().get("detail", answer.text)
+        said = answer.json()
     except ValueError:
-        detail = answer.text[:500]
+        said = None
+    detail = said.get("detail") if isinstance(said, dict) else None
     kinds: dict[int, Callable[[str], HeadwaterError]] = {404: NotFound, 409: ConfigError, 400: ConfigError}
     made = kinds.get(answer.status_code)
-    return (
-        made(detail)
-        if made
-        else TransportError(
-            f"the server answered {answer.status_code}: {detail}", retryable=answer.status_code >= 500
-        )
+    if made and detail:
+        return made(detail)
+    hint = f": it {_NO_HEADWATER}" if answer.status_code == 404 else f": {detail or answer.text[:500]}"
+    return TransportError(
+        f"the server answered {answer.status_code}{hint}", retryable=answer.status_code >= 500
     )
+
+
+@contextmanager
+def as_wrong_use() -> Iterator[None]:
+    """What is refused of a command that was typed is wrong use, not a refused event; a server says so, too."""
+    try:
+        yield
+    except EventError as fault:
+        raise ConfigError(str(fault)) from None
 
 
 def whoami() -> str:

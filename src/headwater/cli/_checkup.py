@@ -50,7 +50,10 @@ def examine_server(url: str, api_key: str | None) -> Iterator[Finding]:
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     with httpx.Client(base_url=base, headers=headers, timeout=_SECONDS) as client:
         try:
-            yield from _alive(client, shown)
+            alive = list(_alive(client, shown))
+            yield from alive
+            if any(finding.state == "broken" for finding in alive):
+                return
             yield _ready(client)
             yield from _own(client, bool(api_key))
             yield _takes(client)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import msgspec
 import zstandard
@@ -17,6 +17,7 @@ from headwater.errors import ConfigError, EventError
 from headwater.event import split
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_PIECE = 4096  # of a packed file: little of it may become much
 
 
 def read_events(name: str) -> Iterator[bytes]:
@@ -38,12 +39,36 @@ def _open(name: str) -> Iterator[IO[bytes]]:
         if head.startswith(_GZIP):
             yield cast("IO[bytes]", opened.enter_context(gzip.open(stream)))
         elif head.startswith(_ZSTD):
-            unpacked = opened.enter_context(
-                zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-            )
-            yield io.BufferedReader(cast("io.RawIOBase", unpacked), 1 << 20)
+            yield io.BufferedReader(_Zstd(stream), 1 << 20)
         else:
             yield stream
+
+
+class _Zstd(io.RawIOBase):
+    """What zstd packed, frame after frame; zstandard's own reader takes a file that was cut off for one that has ended."""
+
+    def __init__(self, packed: IO[bytes]) -> None:
+        self._packed, self._left = packed, b""
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        while not self._left:
+            piece = self._frame.unused_data if self._frame.eof else b""
+            piece = piece or self._packed.read(_PIECE)
+            if not piece:
+                if self._frame.eof:
+                    return 0
+                raise EOFError("it ends before its end")
+            if self._frame.eof:
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+            self._left = self._frame.decompress(piece)
+        taken = self._left[: len(room)]
+        room[: len(taken)] = taken
+        self._left = self._left[len(taken) :]
+        return len(taken)
 
 
 def _events(stream: IO[bytes], name: str) -> Iterator[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 import time
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, open_existing, print_json
+from headwater.cli._ask import JsonOption, StoreOption, open_existing, print_json, whoami
 from headwater.errors import ConfigError
 
 _KINDS = ("runs", "events", "facets", "rejects")
@@ -132,7 +131,7 @@ def run_forget(
                 kind,
                 names,
                 rows_of,
-                by=by or getpass.getuser(),
+                by=by or whoami(),
                 named=not unnamed,
                 dry_run=dry_run,
                 progress=lambda phase, at, of: bar.update(task, completed=at, total=of),

@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from headwater.errors import ConfigError, TransportError
+from headwater.cli._ask import fault_of
+from headwater.errors import TransportError
 from headwater.naming import scrub
 
 _TRIES = 10
@@ -29,8 +30,10 @@ def follow(
             ) as answer:
                 if answer.status_code in (400, 401, 403, 404):
                     answer.read()
-                    raise ConfigError(f"the server answered {answer.status_code}: {answer.text[:300]}")
+                    raise fault_of(answer)
                 answer.raise_for_status()
+                if not answer.headers.get("content-type", "").startswith("text/event-stream"):
+                    raise TransportError(f"{scrub(url)} is no stream of changes", retryable=False)
                 for name, number, data in _messages(answer.iter_lines()):
                     failed = 0
                     last = number if number is not None else last

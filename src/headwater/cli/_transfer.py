@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
+from headwater.cli._ask import server_url
 from headwater.cli._files import read_events
 from headwater.errors import ConfigError, TransportError
 from headwater.ingest import Outcome, ingest, read_entry, restore
@@ -65,7 +66,7 @@ def take_marquez(store: Store, url: str, since: int) -> Outcome:
     reached = since
     with _bar("importing", None) as told:
         try:
-            for page in read_marquez(url, since):
+            for page in read_marquez(server_url(url), since):
                 whole += ingest(store, page.events)
                 reached = page.reached
                 told(whole.received)

@@ -19,6 +19,7 @@ from headwater.cli._ask import JsonOption, print_json
 from headwater.cli._files import read_events
 from headwater.cli._group import group
 from headwater.cli._progress import counting
+from headwater.cli._table import counted
 from headwater.deliver.datahub import Converter, Proposal, Refused, make
 from headwater.deliver.datahub.comparing import Change, compare
 from headwater.deliver.datahub.settings import Delivery, delivering
@@ -242,7 +243,7 @@ class _Conversion:
             )
         elif not quiet:
             typer.echo(
-                f"{self.events:,} events: {sum(self.aspects.values()):,} proposals, {len(self.refused):,} refused"
+                f"{counted(self.events, 'event')}: {sum(self.aspects.values()):,} proposals, {len(self.refused):,} refused"
             )
         for each in self.refused[:10]:
             typer.echo(

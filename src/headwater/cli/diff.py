@@ -58,7 +58,7 @@ class FailOn(str, Enum):
 def run(
     before: Annotated[str, typer.Argument(metavar="T1", help="The earlier time.")],
     after: Annotated[str, typer.Argument(metavar="T2", help="The later time.")],
-    node: Annotated[str | None, typer.Argument(metavar="[NODE]", help="Only around this node.")] = None,
+    node: Annotated[str | None, typer.Argument(metavar="NODE", help="Only around this node.")] = None,
     depth: Annotated[int, typer.Option(min=0, max=1000, help="How many dataset hops around it.")] = 20,
     fail_on: Annotated[
         list[FailOn] | None,
@@ -107,7 +107,7 @@ def _tripping(model: dict[str, Any], kinds: Collection[str]) -> str | None:
         "changed": "changed schemas",
         "breaking": "broken schemas",
     }
-    found = [f"{counts[kind]} {said}" for kind, said in words.items() if kind in kinds and counts[kind]]
+    found = [f"{said}: {counts[kind]:,}" for kind, said in words.items() if kind in kinds and counts[kind]]
     return ", ".join(found) or None
 
 

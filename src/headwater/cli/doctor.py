@@ -20,6 +20,7 @@ from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_j
 from headwater.cli._checkup import REACHES, Finding, examine_server
 from headwater.errors import HeadwaterError
 from headwater.naming import scrub
+from headwater.store import missing
 
 
 def register(app: typer.Typer) -> None:
@@ -106,6 +107,8 @@ def _java() -> Finding:
 
 
 def _store(settings: config.Settings) -> Finding:
+    if path := missing(settings.store):  # to look is not to make one
+        return Finding("store", "ok", f"{path}: none yet; `headwater ingest` and `headwater serve` make it")
     try:
         opened = open_configured(settings)
         counts = opened.counts()

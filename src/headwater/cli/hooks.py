@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -13,8 +13,12 @@ import typer
 from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
 from headwater.cli._group import group
+from headwater.cli._table import counted
 from headwater.errors import ConfigError, NotFound
 from headwater.store import Store
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 app = group("Tell others of incidents, failed runs and schema changes.")
 Name = Annotated[str, typer.Argument(help="The hook's name.")]
@@ -129,7 +133,7 @@ def run_remove(name: Name, store: StoreOption = None) -> None:
 
     with _opened(store) as opened, opened.writing() as connection:
         if not _outbox.remove_hook(connection, name):
-            raise NotFound(f"no hook is called {name!r}; `headwater hooks list` shows those there are")
+            raise _unknown(name)
     typer.echo(f"removed: {name}")
 
 
@@ -150,6 +154,7 @@ def run_log(
     from headwater.store import _outbox
 
     with _opened(store) as opened, opened.read() as reader:
+        _require(reader.connection, name)
         found = _outbox.messages(reader.connection, name, limit)
     models = [message(each) for each in found]
     if as_json:
@@ -172,5 +177,22 @@ def run_retry(name: Name, store: StoreOption = None) -> None:
     from headwater.store import _outbox
 
     with _opened(store) as opened, opened.writing() as connection:
+        _require(connection, name)
         again = _outbox.retry(connection, name, clock())
-    typer.echo(f"{again} messages will be tried again")
+    typer.echo(f"{counted(again, 'message')} will be tried again")
+
+
+def _require(connection: Connection, name: str | None) -> None:
+    """A hook that nobody added has no messages, which must not look like one that is well."""
+    from headwater.store import _outbox
+
+    if name is None or name.startswith(
+        "deliver."
+    ):  # other deliveries keep theirs there, too: deliver.datahub
+        return
+    if name not in {hook.name for hook in _outbox.all_hooks(connection)}:
+        raise _unknown(name)
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"no hook is called {name!r}; `headwater hooks list` shows those there are")

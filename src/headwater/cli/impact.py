@@ -63,7 +63,7 @@ def run(
     with asking(store, url) as source:
         model = source.impact(node, column=column, depth=depth, at=at)
     hit = model["counts"]["datasets"]
-    over = f"{hit} datasets are hit, more than {fail_over}" if hit > (fail_over or 0) else None
+    over = f"{counted(hit, 'dataset')} hit, more than {fail_over}" if hit > (fail_over or 0) else None
     found = over if fail_over is not None else None
     answer(model, found, _print, _markdown.impact if markdown else None, as_json)
 

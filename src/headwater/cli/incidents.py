@@ -7,7 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, UrlOption, asking, open_configured, print_json
+from headwater.cli._ask import (
+    JsonOption,
+    StoreOption,
+    UrlOption,
+    as_wrong_use,
+    asking,
+    open_configured,
+    print_json,
+)
 from headwater.cli._group import group
 from headwater.cli._table import print_table
 from headwater.errors import ConfigError
@@ -17,6 +25,7 @@ app = group("See what is wrong, and decide about it.")
 Number = Annotated[int, typer.Argument(metavar="ID", min=0, help="The incident's id, as `list` shows it.")]
 NoteOption = Annotated[str, typer.Option("--note", help="A note for others.")]
 _STATUSES = ("active", "open", "acknowledged", "resolved", "muted", "all")
+_KINDS = ("test", "run", "schema", "volume", "freshness")
 
 
 def register(parent: typer.Typer) -> None:
@@ -48,6 +57,8 @@ def run_list(
     """
     if status not in _STATUSES:
         raise ConfigError(f"--status is {status!r}, not one of {', '.join(_STATUSES)}")
+    if kind is not None and kind not in _KINDS:
+        raise ConfigError(f"--kind is {kind!r}, not one of {', '.join(_KINDS)}")
     with asking(store, url) as source:
         found = source.incidents(status=status, kind=kind, since=since, days=days, limit=limit)
     if as_json:
@@ -199,7 +210,8 @@ def run_watch(
             sensitivity=sensitivity,
             history=history,
         )
-        command(opened, said)
+        with as_wrong_use():
+            command(opened, said)
     finally:
         opened.close()
     typer.echo(f"{'no longer watched' if off else 'watched'}: {measure} of {pattern}")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, UrlOption, open_configured, print_json
+from headwater.cli._ask import JsonOption, StoreOption, UrlOption, open_configured, print_json, server_url
 from headwater.cli._files import read_events
 from headwater.cli._progress import counting
 from headwater.cli._table import counted
@@ -60,14 +60,14 @@ def run(
             outcome = _total(ingest_all(opened, payloads, limits, redaction))
         finally:
             opened.close()
-    _tell(outcome, as_json)
+    _tell(outcome, as_json, by_server=bool(url))
     raise typer.Exit(5 if outcome.rejected else 0)
 
 
 def _send(payloads: Iterable[bytes], settings: config.Settings) -> Iterator[Outcome]:
     """Over HTTP, in batches; the server says which it refuses."""
     transport = open_transport(
-        settings.url or "", **({"api_key": settings.api_key} if settings.api_key else {})
+        server_url(settings.url or ""), **({"api_key": settings.api_key} if settings.api_key else {})
     )
     try:
         source = iter(payloads)
@@ -98,13 +98,14 @@ def _total(outcomes: Iterable[Outcome]) -> Outcome:
     return total
 
 
-def _tell(outcome: Outcome, as_json: bool) -> None:
+def _tell(outcome: Outcome, as_json: bool, *, by_server: bool) -> None:
+    """How many; a server takes what it has already as it takes what is new, and does not say which it was."""
     if as_json:
         print_json(
             {
                 "received": outcome.received,
                 "stored": outcome.stored,
-                "duplicates": outcome.duplicates,
+                "duplicates": None if by_server else outcome.duplicates,
                 "rejected": [
                     {"index": at, "path": fault.path, "reason": fault.reason}
                     for at, fault in outcome.rejected
@@ -112,10 +113,9 @@ def _tell(outcome: Outcome, as_json: bool) -> None:
             }
         )
         return
-    typer.echo(
-        f"{counted(outcome.received, 'event')}: {outcome.stored:,} stored, {outcome.duplicates:,} already there, "
-        f"{len(outcome.rejected):,} refused"
-    )
+    new = f"{outcome.stored:,} stored, {outcome.duplicates:,} already there"
+    taken = f"{outcome.stored:,} taken by the server" if by_server else new
+    typer.echo(f"{counted(outcome.received, 'event')}: {taken}, {len(outcome.rejected):,} refused")
     for at, fault in outcome.rejected[:10]:
         typer.echo(f"  event {at + 1}: {fault}", err=True)
     if len(outcome.rejected) > 10:

@@ -1,6 +1,6 @@
-"""cli.run: headwater run -- a command -> the same command with the lineage of its Spark sessions captured.
+"""cli.run: headwater run -- a command -> the same command with the lineage of its Spark sessions and dlt pipelines captured.
 
-Its Python finds our sitecustomize first, which waits for a session to be made. The command takes the place of this
+Its Python finds our sitecustomize first, which waits for a session to be made or dlt to be imported. The command takes the place of this
 process, so its exit code, its signals and its output are its own.
 """
 
@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
 
 
 HELP = """
-Run a command and capture the lineage of the Spark sessions in it; nothing in it is changed.
+Run a command and capture the lineage of the Spark sessions and dlt pipelines in it; nothing in it is changed.
 
 \b
 Examples:

@@ -45,9 +45,9 @@ def run(
         found = source.search(text, type=type, namespace=namespace, tag=tag, owner=owner, limit=limit)
     if as_json:
         print_json(found)
-    elif not found:
+    if not found:
         raise NotFound(f"nothing has {text!r}")
-    else:
+    if not as_json:
         print_table(("type", "node", "last seen", "found in"), (_row(each) for each in found))
 
 

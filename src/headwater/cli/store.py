@@ -15,6 +15,7 @@ from headwater import config
 from headwater.cli._ask import JsonOption, StoreOption, open_configured, open_existing, print_json
 from headwater.cli._group import group
 from headwater.cli._prune import run_forget, run_prune
+from headwater.cli._table import counted
 from headwater.errors import ConfigError, StoreError
 from headwater.naming import scrub
 from headwater.query.status import status
@@ -93,7 +94,7 @@ def run_check(store: StoreOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         print_json({"events": events, "problems": problems})
     else:
-        typer.echo("\n".join(problems) or f"sound: {events:,} events read")
+        typer.echo("\n".join(problems) or f"sound: {counted(events, 'event')} read")
     raise typer.Exit(1 if problems else 0)
 
 
@@ -113,7 +114,7 @@ def run_replay(store: StoreOption = None) -> None:
         task = bar.add_task("replaying", total=total)
         done = replay(opened, lambda count: bar.update(task, completed=count))
     opened.close()
-    typer.echo(f"{done:,} events replayed")
+    typer.echo(f"{counted(done, 'event')} replayed")
 
 
 @app.command("rejects")

@@ -30,20 +30,26 @@ def check(text: str, name: str, folder: Path) -> Report:
         problems = [f"{name}: {line}" for line in str(fault).splitlines()]
     warnings = [f"{key} has no effect on Headwater" for key in said.unsupported] + list(said.warnings)
     warnings += [f"{each} captures lineage too: `headwater run --replace-agents`" for each in listeners(conf)]
-    return Report(KIND, _keys(conf, said), tuple(problems), tuple(warnings))
+    return Report(KIND, _keys(conf, folder), tuple(problems), tuple(warnings))
 
 
-def _keys(conf: dict[str, str], said: SparkSettings) -> tuple[Finding, ...]:
+def _ours(key: str, value: str, folder: Path) -> Finding:
+    """What becomes of a key of ours, asked alone: one that is wrong must not hide what the others are."""
+    try:
+        dead = key in read({key: value}, cwd=folder).unsupported
+    except ConfigError:
+        return Finding(key, "refused", "the reason stands below")
+    return Finding(key, "no effect" if dead else "honoured", "no key of ours" if dead else "ours")
+
+
+def _keys(conf: dict[str, str], folder: Path) -> tuple[Finding, ...]:
     out = []
     for key, value in conf.items():
         if key in LISTS and without(key, value) != value:
             rest = without(key, value)
             out.append(Finding(key, "remove", f"leave {rest}" if rest else "leave it out", ""))
         elif key.startswith("spark.headwater."):
-            dead = key in said.unsupported
-            out.append(
-                Finding(key, "no effect" if dead else "honoured", "no key of ours" if dead else "ours")
-            )
+            out.append(_ours(key, value, folder))
         for prefix, rules in _AGENTS.items():
             if key.startswith(prefix):
                 unknown = Finding(key, "no effect", "no setting that the agent documents")

@@ -24,6 +24,7 @@ _RULES = (
     *datahub_agent.ENVIRONMENT,
     *marquez.ENVIRONMENT,
 )
+_PARENTS = ("OPENLINEAGE_PARENT_ID", "OPENLINEAGE_ROOT_PARENT_ID")
 _PREFIXES = ("HEADWATER_", "OPENLINEAGE_", _AIRFLOW)
 
 
@@ -72,7 +73,7 @@ def check(given: Mapping[str, str], name: str, folder: Path) -> Report:
     problems: list[str] = []
     warnings: list[str] = []
     for key in given:
-        told = found(_RULES, key) or _ours(key, problems)
+        told = found(_RULES, key) or _other(key, given[key], folder, problems)
         if told is not None:
             keys.append(told)
     try:
@@ -89,7 +90,8 @@ def check(given: Mapping[str, str], name: str, folder: Path) -> Report:
     return Report(KIND, tuple(keys), tuple(problems), tuple(warnings))
 
 
-def _ours(key: str, problems: list[str]) -> Finding | None:
+def _other(key: str, value: str, folder: Path, problems: list[str]) -> Finding | None:
+    """What becomes of a variable that no rule is about."""
     if not key.startswith(_PREFIXES):
         return None
     if key.startswith(_AIRFLOW):
@@ -97,9 +99,16 @@ def _ours(key: str, problems: list[str]) -> Finding | None:
             f"{key}: no option of the provider that is known here: look it up in its documentation"
         )
         return Finding(key, "no effect", "not known here")
-    return Finding(
-        key, "honoured", "ours" if key.startswith("HEADWATER_") else "a variable of OpenLineage's client"
-    )
+    if key in _PARENTS:
+        return Finding(key, "honoured", "of jobs that this process runs")
+    if not key.startswith("HEADWATER_"):
+        return Finding(key, "no effect", "no variable of OpenLineage's client that is read here")
+    try:  # asked alone: one that is wrong must not hide what the others are
+        alone = config.load(environ={key: value, "HOME": str(folder)}, cwd=folder, home=folder)
+        known = not alone.strays and not config.check_rooms(alone)
+    except ConfigError:
+        known = False
+    return Finding(key, "honoured" if known else "refused", "ours" if known else "the reason stands below")
 
 
 def _transport(

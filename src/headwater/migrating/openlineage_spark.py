@@ -21,6 +21,7 @@ _OAUTH = {
     f"{_O}transport.auth.clientId": "i",
     f"{_O}transport.auth.clientSecret": "s",
 }
+_AS_CLIENT = {**_HTTP, **_OAUTH, f"{_O}transport.auth.type": "oauth2"}
 _BOTH = {
     f"{_O}transport.type": "composite",
     f"{_O}transport.transports.a.type": "console",
@@ -96,11 +97,18 @@ RULES = (
     _rule("transport.url", "honoured", example="http://h:5000", beside={f"{_O}transport.type": "http"}),
     _rule("transport.endpoint", "honoured", example="other/path", beside=_HTTP),
     _rule("transport.timeoutInMillis", "honoured", "of the sender behind the spool", example="3000", beside=_HTTP),
+    _rule("transport.timeout", "honoured", "seconds, as the Python client has it", example="3", beside=_HTTP),
+    _rule("transport.verify", "honoured", "as the Python client has it", example="false", beside=_HTTP),
     _rule("transport.compression", "honoured", example="gzip", beside=_HTTP),
     _rule("transport.urlParams.{name*}", "honoured", beside=_HTTP),
     _rule("transport.headers.{name*}", "honoured", beside=_HTTP),
     _rule("transport.auth.type", "honoured", "`api_key`, and `oauth2` as the Python client has it; `jwt` and a class of your own are refused", example="oauth2", beside={**_HTTP, **_OAUTH}),
     _rule("transport.auth.apiKey", "honoured", beside=_HTTP),
+    _rule("transport.auth.tokenEndpoint", "honoured", "of `oauth2`", example="http://u", beside=_AS_CLIENT),
+    _rule("transport.auth.clientId", "honoured", "of `oauth2`", beside=_AS_CLIENT),
+    _rule("transport.auth.clientSecret", "honoured", "of `oauth2`", beside=_AS_CLIENT),
+    _rule("transport.auth.clientAuthMethod", "honoured", "of `oauth2`", example="client_secret_post", beside=_AS_CLIENT),
+    _rule("transport.auth.scope", "honoured", "of `oauth2`", beside=_AS_CLIENT),
     _rule("transport.auth.{option}", "refused", "of `jwt`", "`spark.headwater.transport.auth.type=oauth` with `token_url`, `client_id`, `client_secret`", beside={**_HTTP, f"{_O}transport.auth.type": "jwt"}),
     _rule("transport.sslContext.{option}", "refused", "a Java key store cannot be read", "`spark.headwater.transport.client_cert`, `client_key` and `verify` name PEM files", beside=_HTTP),
     _rule("transport.topicName", "honoured", example="lineage", beside={name: text for name, text in _KAFKA.items() if "topicName" not in name}),

@@ -9,7 +9,7 @@ from headwater.errors import ConfigError
 from headwater.facts.flows import ColumnKey, Flow, Relation, When
 from headwater.graph import paths, walk, walk_columns
 from headwater.query.lineage import MAX_DEPTH
-from headwater.query.nodes import Node, identify, iso, node_id, resolve
+from headwater.query.nodes import Node, identify, iso, node_id, require_column, resolve
 from headwater.query.runs import related_ids, run_line
 from headwater.store import Store
 
@@ -40,6 +40,7 @@ def impact(
                 raise ConfigError("a column can be named of a dataset only")
             start = Node("dataset", start.number, column)
         edges = reader.edges(when)
+        require_column(reader, start, edges)
         model: dict[str, Any] = {"start": identify(reader, start)}
         if start.field is not None:
             found = walk_columns(

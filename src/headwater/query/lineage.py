@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headwater.facts.flows import ColumnKey, Flow, Relation, When
 from headwater.graph import ColumnWalk, Direction, Walk, applications, walk, walk_columns
-from headwater.query.nodes import Node, identify, iso, node_id, resolve
+from headwater.query.nodes import Node, identify, iso, node_id, require_column, resolve
 from headwater.query.runs import graph_around, related_ids, run_line
 from headwater.store import Store
 
@@ -50,6 +50,7 @@ def lineage(
     with store.read() as reader:
         start = resolve(reader, text)
         edges = reader.edges(when)
+        require_column(reader, start, edges)
         relations: Iterable[Relation] = ()
         if start.field is not None:
             found = walk_columns(

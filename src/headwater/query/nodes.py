@@ -7,16 +7,17 @@ A node is named by its id as Marquez writes it (`dataset:NAMESPACE:NAME`, `job:â
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headwater.errors import Ambiguous, ConfigError, NotFound
 from headwater.event import micros
 from headwater.facts.flows import NOW, When
 
 if TYPE_CHECKING:
+    from headwater.graph import Source
     from headwater.store import Reader
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -62,6 +63,30 @@ def identify(reader: Reader, node: Node) -> str:
     """The id of a node that was found."""
     row = reader.nodes(node.kind, [node.number])[node.number]
     return node_id(node.kind, row["namespace"], row["name"], node.field)
+
+
+def require_column(reader: Reader, node: Node, edges: Source) -> None:
+    """Refuse a column that no schema and no relation of its dataset has: a slip must not look like a column that nobody reads.
+
+    Where no schema was ever told, any column may be.
+    """
+    if node.field is None:
+        return
+    known = {name for each in reader.schemas(node.number) for name in _names(each["fields"])}
+    key = [(node.number, node.field)]
+    if known and node.field not in known and not any((*edges.relations_from(key), *edges.relations_to(key))):
+        raise NotFound(
+            f"{identify(reader, Node('dataset', node.number))} has no column {node.field!r}; "
+            "`headwater show NODE --schemas` lists those it has had"
+        )
+
+
+def _names(fields: Iterable[Mapping[str, Any]], above: str = "") -> Iterator[str]:
+    """Columns, and what is nested in them, by their path."""
+    for each in fields:
+        name = f"{above}{each.get('name')}"
+        yield name
+        yield from _names(each.get("fields") or (), f"{name}.")
 
 
 def _exact(reader: Reader, text: str) -> Iterator[Node]:
