@@ -261,6 +261,22 @@ def test_bad_values_are_4xx(client: httpx.Client) -> None:
     assert client.delete("/hw/v1/aliases").status_code == 400
 
 
+def test_a_word_that_is_none_of_a_few_is_told_with_those(client: httpx.Client) -> None:
+    answer = client.get("/hw/v1/graph", params={"node": "bronze/orders", "granularity": "atom"})
+    assert answer.status_code == 400
+    said = "granularity: Invalid enum value 'atom': write one of all, dataset, job, application, run"
+    assert answer.json()["detail"] == said
+
+
+def test_a_column_that_its_dataset_never_had_cannot_be_described(client: httpx.Client) -> None:
+    column = client.get("/hw/v1/schemas", params={"node": "bronze/orders"}).json()["versions"][0]["fields"][0]["name"]
+    for name, status in ((column, 200), (f"{column}s", 404)):
+        answer = client.patch(
+            "/hw/v1/nodes", json={"node": "bronze/orders", "column": name, "add_tags": ["pii"]}
+        )
+        assert answer.status_code == status, answer.text
+
+
 def test_a_read_only_server_takes_no_edits(tmp_path: Any) -> None:
     with serving(f"sqlite:///{tmp_path}/x.db", "--read-only") as server:
         assert httpx.patch(f"{server.url}/hw/v1/nodes", json={"node": "x"}).status_code in (404, 405)

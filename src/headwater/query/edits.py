@@ -12,7 +12,7 @@ from headwater.errors import ConfigError
 from headwater.facts import Command, ref, representatives, unref
 from headwater.facts.commands import Hide, Say, SetAlias, SetTag
 from headwater.naming import DEFAULT_RULES, Aliases, AliasRule
-from headwater.query.nodes import node_id, resolve
+from headwater.query.nodes import Node, node_id, require_column, resolve
 from headwater.store import Store
 
 _SHOWN = 200
@@ -40,8 +40,10 @@ def commands_for(store: Store, edit: Edit, by: str = "") -> tuple[str, list[Comm
     with store.read() as reader:
         node = resolve(reader, edit.node)
         row = reader.nodes(node.kind, [node.number])[node.number]
+        column = edit.column if edit.column is not None else node.field
+        if node.kind == "dataset" and (edit.add_tags or isinstance(edit.description, str)):
+            require_column(reader, Node("dataset", node.number, column), reader.edges())
     kind, namespace, name = node.kind, row["namespace"], row["name"]
-    column = edit.column if edit.column is not None else node.field
     if column is not None and kind != "dataset":
         raise ConfigError("a column can be named of a dataset only")
     if column is not None and (edit.owners is not msgspec.UNSET or edit.hidden is not None):

@@ -7,7 +7,7 @@ Under `/api/v1` errors have Marquez's shape, on Correlator's paths its problem b
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
@@ -64,11 +64,14 @@ def answer_fault(request: Request[Any, Any, Any], fault: HeadwaterError) -> Resp
 
 def answer_http(request: Request[Any, Any, Any], fault: HTTPException) -> Response[Any]:
     """An error of the web framework: an unknown path, a wrong parameter."""
-    more: dict[str, Any] = {"errors": fault.extra} if fault.extra else {}
+    wrong = [_with_choices(request, each) for each in fault.extra] if isinstance(fault.extra, list) else []
+    more: dict[str, Any] = {"errors": wrong or fault.extra} if fault.extra else {}
+    detail = fault.detail
     if fault.status_code == 400 and _marquez(request):  # its errors are sentences
-        found = fault.extra if isinstance(fault.extra, list) else [fault.extra or fault.detail]
-        more = {"errors": [_sentence(each) for each in found]}
-    return _answer(request, fault.status_code, fault.detail, more, dict(fault.headers or {}))
+        more = {"errors": [_sentence(each) for each in wrong or [fault.extra or detail]]}
+    elif fault.status_code == 400 and wrong:  # what is wrong, in place of the address that was asked
+        detail = "; ".join(_sentence(each, ": ") for each in wrong)
+    return _answer(request, fault.status_code, detail, more, dict(fault.headers or {}))
 
 
 def answer_unforeseen(request: Request[Any, Any, Any], fault: Exception) -> Response[Any]:
@@ -88,11 +91,27 @@ def _correlator(path: str, lineage_status: int) -> bool:
     return path.startswith(_CORRELATOR) or (path == "/api/v1/lineage" and lineage_status == 200)
 
 
-def _sentence(told: Any) -> str:
+def _with_choices(request: Request[Any, Any, Any], told: Any) -> Any:
+    """What is wrong with a parameter; where it takes one of a few words, with those."""
+    if not isinstance(told, dict) or not str(told.get("message", "")).startswith("Invalid enum value"):
+        return told
+    known = request.route_handler.parsed_fn_signature.parameters.get(str(told.get("key")))
+    words = _words(known.annotation) if known is not None else []
+    return {**told, "message": f"{told['message']}: write one of {', '.join(words)}"} if words else told
+
+
+def _words(annotation: Any) -> list[str]:
+    """The words that a type allows."""
+    if get_origin(annotation) is Literal:
+        return [str(each) for each in get_args(annotation)]
+    return [word for part in get_args(annotation) for word in _words(part)]
+
+
+def _sentence(told: Any, between: str = " ") -> str:
     """`{"key": "limit", "message": "Expected `int` >= 0"}` -> one sentence."""
     if not isinstance(told, dict):
         return str(told)
-    return f"{told.get('key', '')} {told.get('message', '')}".strip()
+    return between.join(told[part] for part in ("key", "message") if told.get(part))
 
 
 def _answer(
