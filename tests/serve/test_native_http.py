@@ -269,7 +269,9 @@ def test_a_word_that_is_none_of_a_few_is_told_with_those(client: httpx.Client) -
 
 
 def test_a_column_that_its_dataset_never_had_cannot_be_described(client: httpx.Client) -> None:
-    column = client.get("/hw/v1/schemas", params={"node": "bronze/orders"}).json()["versions"][0]["fields"][0]["name"]
+    column = client.get("/hw/v1/schemas", params={"node": "bronze/orders"}).json()["versions"][0]["fields"][
+        0
+    ]["name"]
     for name, status in ((column, 200), (f"{column}s", 404)):
         answer = client.patch(
             "/hw/v1/nodes", json={"node": "bronze/orders", "column": name, "add_tags": ["pii"]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
 from uuid import uuid4
@@ -274,6 +275,19 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="not a database"):
         open_store(f"sqlite:///{tmp_path}/x.db")
     assert (tmp_path / "x.db").read_bytes().startswith(b"these are my notes")
+
+
+def test_the_database_of_something_else_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "other #1.db"
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        other.execute("CREATE TABLE dag (dag_id TEXT)")
+        other.commit()
+    before = file.read_bytes()
+    with pytest.raises(StoreError, match="the database of something else"):
+        open_store(f"sqlite:///{file}")
+    assert file.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == [file.name]
 
 
 def test_an_older_format_is_left_alone_where_asked(tmp_path: Path) -> None:

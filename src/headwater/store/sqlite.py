@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ def open_sqlite(
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise StoreError(f"store {url}: {path.parent} cannot be made: {fault.strerror}") from fault
+    _refuse_strange(path, url)
     writer = _engine(path, "IMMEDIATE", synchronous, int(cache_mb))
     try:
         if str(migrate_on_open).lower() not in ("no", "false", "0"):
@@ -65,6 +67,23 @@ def open_sqlite(
         raise
     reader = _engine(path, "DEFERRED", synchronous, max(2, int(cache_mb) // 4), read_only=True)
     return LiteStore(url, writer, reader, path=path, thresholds=thresholds)
+
+
+def _refuse_strange(path: Path, url: str) -> None:
+    """Refuse another program's database, to which a slip in a path may lead, before anything in it is changed."""
+    if not path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            names = {
+                row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            }
+    except sqlite3.Error:
+        return  # what is wrong with it is told when it is opened
+    if names and not names >= {"alembic_version", "log", "contents"}:
+        raise StoreError(
+            f"store {url}: that file is the database of something else, and stays as it is: name a file of the store's own"
+        )
 
 
 def path_of(url: str) -> Path:
