@@ -249,7 +249,10 @@ def _option_lines(target: str, kinds: list[str]) -> Iterable[str]:
                 if isinstance(hint, type)
                 else re.sub(r"\b(collections\.abc|typing)\.", "", str(hint))
             )
-            yield f"- {', '.join(kinds)}{' ' if kinds else ''}`{option}` ({shown}, default `{given[option].default!r}`)"
+            default = f"default `{given[option].default!r}`".replace(
+                "default `<factory>`", "empty by default"
+            )
+            yield f"- {', '.join(kinds)}{' ' if kinds else ''}`{option}` ({shown}, {default})"
 
 
 def _resolve(layers: Iterable[Layer], state: Path, strays: tuple[str, ...], problems: list[str]) -> Settings:
