@@ -239,16 +239,15 @@ def document() -> str:
     return _table.document(told)
 
 
+_QUALIFIED = re.compile(r"\b(collections\.abc|typing)\.")
+
+
 def _option_lines(target: str, kinds: list[str]) -> Iterable[str]:
     factory = _imported(target)
     given = inspect.signature(factory).parameters
     for option, hint in _parameters(factory).items():
         if option != "url":
-            shown = (
-                hint.__name__
-                if isinstance(hint, type)
-                else re.sub(r"\b(collections\.abc|typing)\.", "", str(hint))
-            )
+            shown = hint.__name__ if isinstance(hint, type) else _QUALIFIED.sub("", str(hint))
             default = f"default `{given[option].default!r}`".replace(
                 "default `<factory>`", "empty by default"
             )
