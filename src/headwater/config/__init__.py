@@ -7,22 +7,18 @@ To add a room: one line in ROOMS; the parameters with a default of the callable 
 
 from __future__ import annotations
 
-import inspect
 import os
-import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, get_type_hints
+from typing import Any
 
 import msgspec
 
 from headwater.config import _table, openlineage
 from headwater.config._expand import expand
 from headwater.config._files import find, home_dir, label, read, user_dir
+from headwater.config._rooms import imported, option_lines, parameters
 from headwater.config._shown import shown
 from headwater.config._table import ROOMS, SETTINGS, Room, Setting, parse_bool, parse_text
 from headwater.errors import ConfigError, UnknownName
@@ -148,7 +144,7 @@ def check_room(settings: Settings, room: str, factory: Callable[..., Any]) -> di
     >>> check_room(load({"serve": {"read_only": "yes"}}, environ={}), "serve", create_app)
     {'read_only': True}
     """
-    kinds = _parameters(factory)
+    kinds = parameters(factory)
     checked, problems = {}, []
     for name, value in settings.rooms.get(room, {}).items():
         origin = settings.origins.get(f"{room}.{name}", DEFAULT)
@@ -172,8 +168,8 @@ def options(settings: Settings, room: str) -> dict[str, Any]:
     given = settings.rooms.get(room, {})
     if entry.table and "type" not in given:  # a type of one's own checks its options when it is built
         scheme = str(getattr(settings, room)).partition(":")[0]
-        target = _imported(entry.table).get(scheme, (None,))[0]
-    return check_room(settings, room, _imported(target)) if target and given else dict(given)
+        target = imported(entry.table).get(scheme, (None,))[0]
+    return check_room(settings, room, imported(target)) if target and given else dict(given)
 
 
 def check_rooms(settings: Settings) -> list[str]:
@@ -231,27 +227,12 @@ def document() -> str:
     told: dict[str, str] = {}
     for name, room in ROOMS.items():
         kinds: dict[str, list[str]] = {room.target: []} if room.target else {}
-        for kind, (target, _) in sorted(_imported(room.table).items()) if room.table else ():
+        for kind, (target, _) in sorted(imported(room.table).items()) if room.table else ():
             kinds.setdefault(target, []).append(f"`{kind}:`")
         told[name] = "\n".join(
-            line for target, names in kinds.items() for line in _option_lines(target, names)
+            line for target, names in kinds.items() for line in option_lines(target, names)
         )
     return _table.document(told)
-
-
-_QUALIFIED = re.compile(r"\b(collections\.abc|typing)\.")
-
-
-def _option_lines(target: str, kinds: list[str]) -> Iterable[str]:
-    factory = _imported(target)
-    given = inspect.signature(factory).parameters
-    for option, hint in _parameters(factory).items():
-        if option != "url":
-            shown = hint.__name__ if isinstance(hint, type) else _QUALIFIED.sub("", str(hint))
-            default = f"default `{given[option].default!r}`".replace(
-                "default `<factory>`", "empty by default"
-            )
-            yield f"- {', '.join(kinds)}{' ' if kinds else ''}`{option}` ({shown}, {default})"
 
 
 def _resolve(layers: Iterable[Layer], state: Path, strays: tuple[str, ...], problems: list[str]) -> Settings:
@@ -301,27 +282,6 @@ def _convert(kind: Any, value: Any, origin: str) -> Any:
         return msgspec.convert(value, kind, strict=not text)
     except TypeError:  # a kind that no text or table can be read as: the room decides
         return value
-
-
-def _parameters(factory: Callable[..., Any]) -> dict[str, Any]:
-    """The parameters that have a default, with what they are declared to be."""
-    of_fields = hasattr(factory, "__struct_fields__") or not isinstance(factory, type)
-    declared = (factory if of_fields else vars(factory)["__init__"]).__annotations__
-    scope = vars(sys.modules[factory.__module__])
-    out = {}
-    for parameter in inspect.signature(factory).parameters.values():
-        if parameter.default is not parameter.empty:
-            one = SimpleNamespace(__annotations__={parameter.name: declared.get(parameter.name, Any)})
-            try:
-                out.update(get_type_hints(one, scope))
-            except NameError:  # imported for the type checker only
-                out[parameter.name] = Any
-    return out
-
-
-def _imported(target: str) -> Any:
-    module, name = target.split(":")
-    return getattr(import_module(module), name)
 
 
 def _lift_urls(values: Layer) -> Layer:
