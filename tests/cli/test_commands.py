@@ -108,6 +108,24 @@ def test_what_is_wrong_is_told_and_nothing_is_left_behind(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("source", "sink", "said"),
+    [
+        ("events.jsonl", "tables", "sink 'tables' is no url"),
+        ("events.jsonl", "parquet:///tables?nope=1", "unexpected keyword argument 'nope'"),
+        ("pigeon://loft", "parquet:///tables", "unknown source 'pigeon'"),
+    ],
+)
+def test_a_slip_in_a_pipeline_is_told_before_spark_starts(
+    run: Run, monkeypatch: pytest.MonkeyPatch, source: str, sink: str, said: str
+) -> None:
+    monkeypatch.setattr("headwater.pipeline.open_session", lambda *_: pytest.fail("Spark was started"))
+    more = {"run": [], "stream": ["--checkpoint", "c"]}
+    for command, options in more.items():
+        done = run("pipeline", command, "--source", source, "--sink", sink, *options)
+        assert (done.code, said in done.err) == (2, True), done.err
+
+
 def test_ingest_over_http(run: Run, server: Server) -> None:
     Path("mixed.jsonl").write_bytes(b"\n".join(LINES) + b"\n{}\n")
     done = run("ingest", "mixed.jsonl", "--url", server.url, "--json")

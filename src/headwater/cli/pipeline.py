@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headwater.pipeline import Report
+    from headwater.pipeline.sinks import Sink
+    from headwater.pipeline.sources import Source
 
 app = group("Make tables of raw events on Spark, at any size.")
 
@@ -62,8 +64,9 @@ def run_run(
     from headwater import pipeline
 
     limits = Limits(**config.options(config.load(), "ingest"))
+    sources, sinks = _opened(source, sink)
     with _session(master, conf) as spark:
-        report = pipeline.run(spark, source, sink, limits=limits)
+        report = pipeline.run(spark, sources, sinks, limits=limits)
     _tell([report], as_json)
 
 
@@ -100,9 +103,10 @@ def run_stream(
             typer.echo(_line(report), err=True)
             del reports[:-1_000]
 
+    (opened,), sinks = _opened([source], sink)
     with _session(master, conf) as spark:
         query = pipeline.stream(
-            spark, source, sink, checkpoint=checkpoint, every=every, limits=limits, told=told
+            spark, opened, sinks, checkpoint=checkpoint, every=every, limits=limits, told=told
         )
         stopped = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -189,6 +193,14 @@ def run_status(sink: OneSink, master: Master = None, conf: Conf = None, as_json:
     with _session(master, conf) as spark:
         model = pipeline.status(spark, sink)
     _rows(model, as_json)
+
+
+def _opened(sources: list[str], sinks: list[str]) -> tuple[list[Source], list[Sink]]:
+    """What urls name, looked at before Spark takes its seconds to start: a slip is told at once."""
+    from headwater.pipeline.sinks import open_sink
+    from headwater.pipeline.sources import open_source
+
+    return [open_source(each) for each in sources], [open_sink(each) for each in sinks]
 
 
 @contextmanager
