@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from headwater.facts.contents import facet_of
 from headwater.facts.definitions import NEW
 from headwater.facts.versions import COMPLETE
+from headwater.store import _versions as versions
 from headwater.store._bodies import BODIES
 from headwater.store._driver import among, cursor_of, listed
 from headwater.store._trail import FAILED
@@ -237,13 +238,13 @@ class History:
         """The versions of one dataset (all of its names), the newest first; and how many there are."""
         asked = listed(datasets)
         if len(datasets) > 1:
-            total = next(self.rows(f"SELECT count(*) FROM ({_WRITES_ONCE}) AS w", asked, asked))[0]
+            total = next(self.rows(f"SELECT count(*) FROM ({versions.WRITES_ONCE}) AS w", asked, asked))[0]
         else:
             total = sum(
                 next(self.rows(f"SELECT count(*) FROM {table} WHERE dataset IN {_IDS}", asked))[0]
                 for table in ("outputs", "described")
             )
-        select = _WRITES_ONCE if len(datasets) > 1 else _WRITES
+        select = versions.WRITES_ONCE if len(datasets) > 1 else versions.WRITES
         found = self.rows(f"{select} ORDER BY 2 DESC, 4 DESC LIMIT ? OFFSET ?", asked, asked, limit, offset)
         return [Write(*row)._replace(run_id=row[3] or None) for row in found], total
 
@@ -261,9 +262,9 @@ class History:
                 if have is None or _rank(write) > _rank(have):
                     best[leader[write.dataset]] = write
 
-        choose(_CURRENT.format(also=f"AND x.state = '{COMPLETE}'"), leader)
-        choose(_DESCRIBED, leader)
-        choose(_CURRENT.format(also=""), [name for name, head in leader.items() if head not in best])
+        choose(versions.CURRENT.format(also=f"AND x.state = '{COMPLETE}'"), leader)
+        choose(versions.DESCRIBED, leader)
+        choose(versions.CURRENT.format(also=""), [name for name, head in leader.items() if head not in best])
         return best
 
     def seen(self, dataset: int, first: int, schema: bytes | None, last: int | None) -> Write:
@@ -283,11 +284,22 @@ class History:
                         found[key] = write
 
         done = f"AND (x.state IS NULL OR x.state NOT IN {FAILED})"
-        choose(runs, _READ.format(also=done), _READ_ALIAS.format(also=done), _READ_TOLD)
+        choose(
+            runs, versions.READ.format(also=done), versions.READ_ALIAS.format(also=done), versions.READ_TOLD
+        )
         reads = self.rows(f"SELECT run, dataset FROM inputs WHERE run IN {_IDS}", listed(runs))
-        if left := {row[0] for row in reads if (row[0], row[1]) not in found}:
-            choose(left, _READ.format(also=""), _READ_ALIAS.format(also=""))
+        left = {(run, dataset) for run, dataset in reads if (run, dataset) not in found}
+        written = self._written(
+            {dataset for _, dataset in left}
+        )  # most of them are sources, which no run writes
+        if again := {run for run, dataset in left if dataset in written}:
+            choose(again, versions.READ.format(also=""), versions.READ_ALIAS.format(also=""))
         return found
+
+    def _written(self, datasets: Collection[int]) -> set[int]:
+        """Those that some job writes, under any of their names."""
+        asked = listed(datasets)
+        return {row[0] for row in self.rows(versions.WRITTEN, asked, asked)} if datasets else set()
 
     def schemas(self, heads: Mapping[int, int]) -> dict[int, bytes]:
         """The schema that each of these datasets was last seen with."""
@@ -333,57 +345,6 @@ class History:
         ):
             found.setdefault(at, {"in": [], "out": []})[direction].append(dataset)
         return found
-
-
-_WRITES = (
-    'SELECT o.dataset, o.first_seen, o.run, r.run_id, o."schema", o.lifecycle, o.last_seen FROM outputs AS o'
-    f" JOIN runs AS r ON r.id = o.run WHERE o.dataset IN {_IDS}"
-    " UNION ALL SELECT d.dataset, d.at, NULL, '', d.\"schema\", NULL, d.at FROM described AS d"
-    f" WHERE d.dataset IN {_IDS}"
-)
-# A run that wrote one dataset under several names made one version of it. Which name's row stands for it is decided by
-# what the rows say, not by their numbers: those depend on the order of arrival.
-_WRITES_ONCE = (
-    'SELECT dataset, first_seen, run, run_id, "schema", lifecycle, until FROM ('
-    'SELECT dataset, first_seen, run, run_id, "schema", lifecycle,'
-    " max(last_seen) OVER (PARTITION BY run_id, CASE WHEN run IS NULL THEN first_seen END) AS until,"
-    " row_number() OVER (PARTITION BY run_id, CASE WHEN run IS NULL THEN first_seen END"
-    ' ORDER BY first_seen, "schema" IS NULL, "schema", lifecycle IS NULL, lifecycle) AS place'
-    f" FROM ({_WRITES}) AS w) AS v WHERE place = 1"
-)
-_CURRENT = (
-    'SELECT o.dataset, o.first_seen, o.run, r.run_id, o."schema", o.lifecycle, o.last_seen FROM datasets AS d'
-    " JOIN outputs AS o ON o.dataset = d.id AND o.run = (SELECT y.run FROM outputs AS y"
-    " JOIN runs AS x ON x.id = y.run WHERE y.dataset = d.id {also}"
-    " ORDER BY y.first_seen DESC, x.run_id DESC LIMIT 1)"
-    f" JOIN runs AS r ON r.id = o.run WHERE d.id IN {_IDS}"
-)
-_DESCRIBED = (
-    'SELECT d.dataset, d.at, NULL, NULL, d."schema", NULL, d.at FROM described AS d'
-    " WHERE d.at = (SELECT max(x.at) FROM described AS x WHERE x.dataset = d.dataset)"
-    f" AND d.dataset IN {_IDS}"
-)
-_READ = (
-    'SELECT i.run, i.dataset, o.dataset, o.first_seen, o.run, r.run_id, o."schema", o.lifecycle, o.last_seen FROM inputs AS i'
-    " JOIN outputs AS o ON o.dataset = i.dataset AND o.run = (SELECT y.run FROM outputs AS y"
-    " JOIN runs AS x ON x.id = y.run WHERE y.dataset = i.dataset AND y.first_seen <= i.first_seen AND y.run <> i.run {also}"
-    " ORDER BY y.first_seen DESC, x.run_id DESC LIMIT 1)"
-    f" JOIN runs AS r ON r.id = o.run WHERE i.run IN {_IDS}"
-)
-_READ_ALIAS = (
-    'SELECT i.run, i.dataset, o.dataset, o.first_seen, o.run, r.run_id, o."schema", o.lifecycle, o.last_seen FROM inputs AS i'
-    " JOIN datasets AS m ON m.id = i.dataset JOIN datasets AS n ON n.canonical = m.canonical AND n.id <> m.id"
-    " JOIN outputs AS o ON o.dataset = n.id AND o.run = (SELECT y.run FROM outputs AS y"
-    " JOIN runs AS x ON x.id = y.run WHERE y.dataset = n.id AND y.first_seen <= i.first_seen AND y.run <> i.run {also}"
-    " ORDER BY y.first_seen DESC, x.run_id DESC LIMIT 1)"
-    f" JOIN runs AS r ON r.id = o.run WHERE i.run IN {_IDS}"
-)
-_READ_TOLD = (
-    'SELECT i.run, i.dataset, d.dataset, d.at, NULL, NULL, d."schema", NULL, d.at FROM inputs AS i'
-    " JOIN described AS d ON d.dataset = i.dataset AND d.at ="
-    " (SELECT max(x.at) FROM described AS x WHERE x.dataset = i.dataset AND x.at <= i.first_seen)"
-    f" WHERE i.run IN {_IDS}"
-)
 
 
 def _rank(write: Write) -> tuple[int, str, bytes, str]:
