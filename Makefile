@@ -15,7 +15,6 @@ READY := .venv/.ready
 # a uv that only looks installed (a version manager's shim, say) does not count
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo .tools/bin/uv)
 BENCHES := $(notdir $(basename $(wildcard bench/ingest.py bench/backend.py bench/graph.py bench/questions.py bench/incidents.py bench/transport.py bench/spark_overhead.py bench/pipeline.py bench/airflow.py bench/dlt.py bench/connect.py bench/datahub.py bench/web.py bench/month.py)))
-LIVE := live-backend live-spark live-kafka live-pipeline live-airflow live-dlt live-datahub live-web live-demo live-story
 BACKEND := tests/facts tests/store tests/serve tests/transport tests/bench tests/test_event.py tests/test_graph.py tests/test_ingest.py
 # each Spark with what its own Python side can work with
 SPARKS := 3.5 4.0 4.3
@@ -40,6 +39,10 @@ STEALING = -m pytest -n $(WORKERS) --dist worksteal $(SLOWEST)
 SLOWEST := --durations 10 --durations-min 30
 # of Sparks beside the one in .venv: every case, but 2,000 queries in a row instead of 10,000
 OTHERS := 0.2
+# the longest first
+LIVE := live-backend live-spark-4.1 live-pipeline $(SPARKS:%=live-spark-%) live-story live-dlt live-kafka live-airflow live-datahub live-demo live-web
+LANES ?= 1
+ENVIRONMENTS = $(SPARKS:%=.venvs/spark-%/.ready) $(AIRFLOWS:%=.venvs/airflow-%/.ready) $(DLTS:%=.venvs/dlt-%/.ready) .venvs/datahub/.ready
 DATAHUB := 'acryl-datahub[datahub-rest,datahub-kafka]==1.7.*' msgspec
 CODE := src tests bench scripts
 # the web UI: built into the package, so that whoever installs it needs no Node
@@ -49,7 +52,7 @@ WEB_READY := web/node_modules/.ready
 NODE := $(shell node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null && echo node)
 NO_NODE := needs Node 20.19 or newer with npm (Debian: apt install nodejs npm, or see nodejs.org)
 
-.PHONY: help setup check check-web test test-web test-pythons web web-if-node smoke live live-jars $(LIVE) bench results demo docs lock dist sbom clean
+.PHONY: help setup check check-web test test-web test-pythons web web-if-node smoke live live-jars live-spark $(LIVE) bench results demo docs lock dist sbom clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -114,7 +117,8 @@ test: $(READY) test-web ## every test but the live ones; repeats cut by HEADWATE
 test-pythons: $(READY) ## the light tests and the server's on each Python that is here; those that are not are named
 	@$(BIN)/python scripts/pythons.py --uv "$(UV)" --workers $(WORKERS)
 
-live: $(LIVE) ## every live stack, at scale 1 (older and newer Sparks: see live-spark)
+live: live-jars $(ENVIRONMENTS) $(WEB) ## every live stack, at scale 1; LANES=3: three of them side by side (older and newer Sparks: see live-spark)
+	@$(BIN)/python scripts/live.py --lanes $(LANES) $(LIVE)
 
 live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all examples, 270 kills
 	@$(BIN)/python scripts/live_jars.py broker
@@ -131,17 +135,19 @@ smoke: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready $(WEB) ## a short 
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/connect/test_live_smoke.py
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/live_airflow/test_spark_submit.py -k '[3]'
 
-live-spark: live-jars $(SPARKS:%=.venvs/spark-%/.ready) ## the Spark programs live on 4.1 at scale 1, and on 4.0, 3.5 and 4.3 with fewer repeats, each in an environment of its own
+live-spark: live-spark-4.1 $(SPARKS:%=live-spark-%) ## the Spark programs live on 4.1 at scale 1, and on 4.0, 3.5 and 4.3 with fewer repeats, each in an environment of its own
+
+live-spark-4.1: live-jars
 	@$(LIVE_TESTS) $(BIN)/python $(STEALING) tests/capture/spark
-	@for version in $(SPARKS); do \
-		echo "== Spark $$version"; \
-		if ! test -x .venvs/spark-$$version/bin/python; then \
-			echo "skipped: $$(cat .venvs/spark-$$version/.ready)"; \
-			test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; continue; \
-		fi; \
-		HEADWATER_SCALE=$(OTHERS) HEADWATER_LIVE=1 .venvs/spark-$$version/bin/python $(STEALING) tests/capture/spark/test_live.py \
+
+$(SPARKS:%=live-spark-%): live-spark-%: live-jars .venvs/spark-%/.ready
+	@echo "== Spark $*"
+	@if test -x .venvs/spark-$*/bin/python; then \
+		HEADWATER_SCALE=$(OTHERS) HEADWATER_LIVE=1 .venvs/spark-$*/bin/python $(STEALING) tests/capture/spark/test_live.py \
 			tests/capture/spark/test_live_formats.py tests/capture/spark/test_live_process.py; \
-	done
+	else \
+		echo "skipped: $$(cat .venvs/spark-$*/.ready)"; test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; \
+	fi
 
 live-kafka: live-jars ## two Connect workers with Debezium, JDBC, Iceberg and a registry, Postgres to Spark; the real transforms as judges
 	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/capture/connect
@@ -239,5 +245,5 @@ sbom: $(READY) ## write dist/headwater.cdx.json (CycloneDX) and docs/licences.md
 	@$(BIN)/python scripts/sbom.py write --uv "$(UV)"
 
 clean: ## remove what the targets made
-	@rm -rf .venv .venvs .tools dist build site web/node_modules web/shots src/headwater/serve/built .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .venvs .tools .live dist build site web/node_modules web/shots src/headwater/serve/built .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,138 @@
+"""live: targets of the Makefile -> each run by make, some side by side; how long each took, what failed, what was left running.
+
+    python scripts/live.py [--lanes 1] live-backend live-kafka …
+
+A suite waits half of its time for servers to start, and its last test keeps one core. With several lanes suites run side by side, each
+with one worker, the longest first; with one lane each has two. What a suite says stands in `.live/TARGET.log`; once a minute it is told how far each is. At the end nothing that was
+started may be there any more, however it was started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MARK = "LIVE_RUN"
+"""In the environment of everything that a run starts, so that it is known by it."""
+_MINUTE = 60
+
+
+@dataclass
+class Suite:
+    """A target that runs."""
+
+    target: str
+    log: Path
+    process: subprocess.Popen[bytes]
+    began: float
+
+    def said(self, pattern: str) -> list[str]:
+        """What its log has of a kind."""
+        return re.findall(pattern, self.log.read_text(errors="replace"))
+
+
+def main() -> int:
+    """Run them; 1 where one failed or left something behind."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("targets", nargs="+")
+    parser.add_argument("--lanes", type=int, default=1)
+    parser.add_argument("--folder", type=Path, default=ROOT, help="Where the Makefile is.")
+    # a drainer ends by itself when its spool was empty for a minute
+    parser.add_argument("--grace", type=float, default=90, help="Seconds for what ends by itself.")
+    asked = parser.parse_args()
+    run, began = uuid.uuid4().hex, time.monotonic()
+    waiting, running, failed = deque(asked.targets), list[Suite](), list[str]()
+    told = began
+    try:
+        while waiting or running:
+            while waiting and len(running) < asked.lanes:
+                running.append(
+                    start(waiting.popleft(), run, asked.folder, workers=1 if asked.lanes > 1 else 2)
+                )
+            time.sleep(0.5)
+            for suite in [each for each in running if each.process.poll() is not None]:
+                running.remove(suite)
+                failed += [suite.target] if suite.process.returncode else []
+                print(ending(suite), flush=True)
+            if time.monotonic() - told > _MINUTE:
+                told = time.monotonic()
+                print(f"  {minutes(told - began)}: {', '.join(map(progress, running))}", flush=True)
+    finally:  # Ctrl-C too
+        for suite in running:
+            os.killpg(suite.process.pid, signal.SIGTERM)
+    left = list(wait_for_end(run, asked.grace))
+    for line in left:
+        print(f"left running: {line}")
+    print(
+        f"{'failed: ' + ', '.join(failed) if failed else 'all passed'}, in {minutes(time.monotonic() - began)}"
+    )
+    return 1 if failed or left else 0
+
+
+def start(target: str, run: str, folder: Path, workers: int) -> Suite:
+    """Begin a suite, in a session of its own."""
+    log = folder / ".live" / f"{target}.log"
+    log.parent.mkdir(exist_ok=True)
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            ["make", target, f"WORKERS={workers}"],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, MARK: run, "MAKEFLAGS": ""},
+            start_new_session=True,
+        )
+    return Suite(target, log, process, time.monotonic())
+
+
+def progress(suite: Suite) -> str:
+    """How far it is, as pytest says."""
+    share = suite.said(r"\[ *(\d+)%\]")
+    return f"{suite.target} {share[-1] if share else 0} %"
+
+
+def ending(suite: Suite) -> str:
+    """How it ended."""
+    counts = suite.said(r"\d+ (?:passed|failed|skipped|error)[^\n]*? in [\d.]+s")
+    outcome = "ok" if suite.process.returncode == 0 else f"FAILED, see {suite.log}"
+    return f"{suite.target}: {outcome}, {minutes(time.monotonic() - suite.began)}; {'; '.join(counts)}"
+
+
+def wait_for_end(run: str, grace: float) -> Iterator[str]:
+    """What a run has started and is there yet, after those had time to go that go by themselves."""
+    until = time.monotonic() + grace
+    while (found := list(started_by(run))) and time.monotonic() < until:
+        time.sleep(1)
+    yield from found
+
+
+def started_by(run: str) -> Iterator[str]:
+    """The processes that have its mark."""
+    wanted = f"{MARK}={run}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                yield f"{folder.name} {(folder / 'cmdline').read_bytes().replace(bytes(1), b' ').decode()[:200]}"
+        except OSError:
+            continue  # it has ended meanwhile
+
+
+def minutes(seconds: float) -> str:
+    """125 -> 2:05"""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""How the live suites are run: side by side, each failure and each process left behind told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "live.py"
+MAKEFILE = """
+good:
+	@echo "[ 50%]"; echo "== 3 passed, 1 skipped in 0.10s =="
+bad:
+	@echo "== 1 failed in 0.10s =="; exit 1
+leaver:
+	@setsid sleep 300 >/dev/null 2>&1 & echo "$$!" > left.pid
+"""
+
+
+def run(folder: Path, *targets: str) -> tuple[int, str]:
+    (folder / "Makefile").write_text(MAKEFILE)
+    command = [sys.executable, str(SCRIPT), "--folder", str(folder), "--grace", "1", "--lanes", "2", *targets]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+def test_what_passes_is_told_with_its_counts(tmp_path: Path) -> None:
+    code, out = run(tmp_path, "good")
+    assert (code, "good: ok, 0:0" in out, "3 passed, 1 skipped in 0.10s" in out) == (0, True, True), out
+
+
+def test_a_failure_does_not_stop_the_others_and_is_named(tmp_path: Path) -> None:
+    code, out = run(tmp_path, "bad", "good")
+    assert code == 1
+    assert f"bad: FAILED, see {tmp_path}/.live/bad.log" in out
+    assert "good: ok" in out
+    assert "failed: bad, in " in out
+
+
+def test_what_is_left_running_is_a_failure(tmp_path: Path) -> None:
+    code, out = run(tmp_path, "leaver", "good")
+    left = next(line for line in out.splitlines() if line.startswith("left running: "))
+    os.kill(int(left.split()[2]), signal.SIGKILL)
+    assert code == 1
+    assert "sleep 300" in left
