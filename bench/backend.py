@@ -191,7 +191,7 @@ def rentgen_python() -> str | None:
     home = ROOT / ".venvs" / "rentgen"
     python = home / "bin" / "python"
     if not python.exists():
-        newest = next((each for each in ("3.12", "3.13", "3.14") if shutil.which(f"python{each}")), None)
+        newest = next((each for each in ("3.12", "3.13", "3.14") if works(f"python{each}")), None)
         uv = shutil.which("uv") or str(ROOT / ".tools" / "bin" / "uv")
         if newest is None or not Path(uv).exists():
             say(f"data-rentgen is skipped: it needs Python 3.12 or newer and uv (found {newest}, {uv})")
@@ -217,6 +217,12 @@ def rentgen_python() -> str | None:
             say(f"data-rentgen is skipped: {done.stderr.strip()[-300:]}")
             return None
     return str(python)
+
+
+def works(program: str) -> bool:
+    """Whether it is there, and not only a version manager's word for it."""
+    found = shutil.which(program)
+    return found is not None and subprocess.run([found, "--version"], capture_output=True).returncode == 0
 
 
 # --- asking
