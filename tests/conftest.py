@@ -15,6 +15,7 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import live_jars  # here, and not where it is used: it finds its cache in the home that is there before a test has its own
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -126,8 +127,6 @@ def broker(
     tmp_path_factory: pytest.TempPathFactory, need: Callable[[str, str], None]
 ) -> Iterator[kafka_broker.Broker]:
     """One Kafka broker for all tests."""
-    import live_jars
-
     if importlib.util.find_spec("confluent_kafka") is None:
         need("confluent-kafka", "pip install 'headwater[kafka]'")
     if shutil.which("java") is None:
