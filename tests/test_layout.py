@@ -418,6 +418,7 @@ def test_tests_begin_with_the_core_alone() -> None:
     """Environments of other Sparks and dlts have neither Postgres' driver nor the server: tests must begin there, too."""
     code = (
         "import sys\n"
+        "sys.path.append('../scripts')\n"  # as pytest's own settings have it
         "for name in ('psycopg', 'sqlalchemy', 'alembic', 'litestar', 'confluent_kafka'): sys.modules[name] = None\n"
         "import conftest\n"
     )
