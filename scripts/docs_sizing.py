@@ -19,11 +19,12 @@ def measured(text: str | None = None) -> dict[tuple[str, str], tuple[int, str, i
     for size, rows in re.findall(
         r"\| events of ([\d.]+) KB \| events/s[^\n]+\n\|[-|]+\n((?:\|[^\n]+\n)+)", part
     ):
-        for name, rate, cpu, disk in re.findall(r"\| ([^|]+) \| ([\d,]+) \| ([\d.]+) \| ([^|]*)\|", rows):
+        for name, rate, cpu, more in re.findall(r"\| ([^|]+) \| ([\d,]+) \| ([\d.]+) \|([^\n]*)", rows):
+            disk = re.search(r"(\d+) bytes", more)
             found[size, name] = (
                 int(rate.replace(",", "")),
                 cpu,
-                int(disk.split()[0]) if disk.strip() else None,
+                int(disk[1]) if disk else None,
             )
     if not found:
         raise SystemExit("bench/RESULTS.md: no tables of the backend bench")
