@@ -414,6 +414,13 @@ def test_a_wide_except_that_raises_again_is_allowed() -> None:
     assert list(check_excepts("event", "try:\n    f()\nexcept BaseException:\n    undo()\n    raise\n")) == []
 
 
+def test_no_two_test_files_share_a_name() -> None:
+    """pytest imports them by their names alone: of two it would run one, and only where both are asked for."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert len(names) > 100
+    assert sorted(names) == sorted(set(names))
+
+
 def test_tests_begin_with_the_core_alone() -> None:
     """Environments of other Sparks and dlts have neither Postgres' driver nor the server: tests must begin there, too."""
     code = (
