@@ -3,8 +3,8 @@
     python scripts/live.py [--lanes 1] live-backend live-kafka …
 
 A suite waits half of its time for servers to start, and its last test keeps one core. With several lanes suites run side by side, each
-with one worker, the longest first; with one lane each has two. What a suite says stands in `.live/TARGET.log`; once a minute it is told how far each is. At the end nothing that was
-started may be there any more, however it was started.
+with one worker, the longest first; with one lane each has two. What a suite says stands in `.live/TARGET.log`; once a
+minute it is told how far each is. At the end nothing that was started may be there any more, however it was started.
 """
 
 from __future__ import annotations
@@ -98,9 +98,10 @@ def start(target: str, run: str, folder: Path, workers: int) -> Suite:
 
 
 def progress(suite: Suite) -> str:
-    """How far it is, as pytest says."""
-    share = suite.said(r"\[ *(\d+)%\]")
-    return f"{suite.target} {share[-1] if share else 0} %"
+    """How many tests it has run of those that pytest found; of a suite of several parts, of those so far."""
+    found = sum(map(int, suite.said(r"(?:\[|collected )(\d+) items?")))
+    run = sum(map(len, suite.said(r"(?m)^([.sxXFE]+)(?: +\[ *\d+%\])?$")))
+    return f"{suite.target} {run:,} of {found:,}"
 
 
 def ending(suite: Suite) -> str:

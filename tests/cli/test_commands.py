@@ -75,6 +75,52 @@ def test_a_file_that_is_not_there_exits_2(run: Run) -> None:
     assert (done.code, "cannot be read" in done.err) == (2, True)
 
 
+def test_what_a_command_did_is_told_as_json_too(run: Run) -> None:
+    Path("lines.jsonl").write_bytes(FORMS["lines.jsonl"])
+    old, new, rule = (
+        ("--store", "sqlite:///x.db"),
+        ("--store", "sqlite:///y.db"),
+        "kafka://{any} -> kafka://prod",
+    )
+    run("ingest", "lines.jsonl", *old)
+    count = len(LINES)
+
+    def told(*arguments: str) -> Any:
+        return run(*arguments, "--json").json
+
+    assert told("store", "migrate", *old)["store"] == "sqlite:///x.db"
+    assert told("store", "replay", *old) == {"events": count}
+    assert told("store", "export", "--to", "log.jsonl", *old) == {"entries": count, "to": "log.jsonl"}
+    assert told("store", "import", "log.jsonl", *new) == {"new": count}
+    assert told("store", "copy", "sqlite:///y.db", *old) == {
+        "events": count,
+        "new": 0,
+        "to": "sqlite:///y.db",
+    }
+    backup = told("store", "backup", "copy.db", *old)
+    assert backup == {
+        "store": "sqlite:///x.db",
+        "file": "copy.db",
+        "bytes": Path("copy.db").stat().st_size,
+        "open": "--store sqlite:///copy.db",
+    }
+    assert told("aliases", "add", rule, "--dry-run", *old)["counts"]["renames"] == 1
+    added = told("aliases", "add", rule, *old)["added"]
+    assert told("aliases", "list", *old) == [added]
+    assert told("aliases", "remove", rule, *old) == {"removed": added}
+    assert told("hooks", "add", "ops", "https://ops.example.org", *old) == {"added": "ops", "signed": False}
+    assert told("hooks", "retry", "ops", *old) == {"retried": 0}
+    assert told("hooks", "remove", "ops", *old) == {"removed": "ops"}
+    watched = told("incidents", "watch", "s3://lake/*", "--measure", "volume", "--off", *old)
+    assert watched == {"pattern": "s3://lake/*", "measure": "volume", "watched": False}
+
+
+def test_what_is_told_never_stands_among_exported_events(run: Run) -> None:
+    run("ingest", "-", "--store", "sqlite:///x.db")
+    done = run("store", "export", "--json", "--store", "sqlite:///x.db")
+    assert (done.code, done.out, "give a file with --to" in done.err) == (2, "", True)
+
+
 @pytest.mark.parametrize("packed", [gzip.compress(LINES[0] + b"\n"), zstandard.compress(LINES[0] + b"\n")])
 def test_a_packed_file_that_was_cut_off_is_not_taken_for_a_whole_one(run: Run, packed: bytes) -> None:
     for cut in (6, len(packed) - 3):

@@ -147,7 +147,7 @@ def test_a_log_goes_out_and_comes_back(folder: Path, tmp_path: Path) -> None:
         out = headwater(
             folder, "store", "export", *more, "--to", str(tmp_path / file), "--store", "sqlite:///shop.db"
         )
-        assert "16 events and commands" in out.stdout, out.stderr
+        assert "16 entries" in out.stdout, out.stderr
         into = f"sqlite:///{tmp_path}/{file}.db"
         assert "16 new" in headwater(folder, "store", "import", str(tmp_path / file), "--store", into).stdout
         assert "0 new" in headwater(folder, "store", "import", str(tmp_path / file), "--store", into).stdout

@@ -366,6 +366,14 @@ def answer(
         raise typer.Exit(_TRIPPED)
 
 
+def tell(model: dict[str, Any], text: str, as_json: bool) -> None:
+    """What a command did: in a line, or as a model."""
+    if as_json:
+        print_json(model)
+    else:
+        typer.echo(text)
+
+
 def print_json(model: Any) -> None:
     """A model on stdout, for other programs."""
     typer.echo(json.dumps(model, indent=2, ensure_ascii=False))

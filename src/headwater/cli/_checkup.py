@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import headwater
+from headwater.cli._ask import server_url
+from headwater.errors import ConfigError
 from headwater.event import PRODUCER
 from headwater.naming import scrub
 
@@ -40,11 +42,12 @@ def examine_server(url: str, api_key: str | None) -> Iterator[Finding]:
     """Everything worth a look at a server, one by one; after what makes the rest pointless, nothing."""
     import httpx
 
-    base = url.rstrip("/")
-    shown = scrub(base)
-    if urlsplit(base).scheme not in ("http", "https") or not urlsplit(base).hostname:
-        yield Finding(REACHES, "broken", f"{shown} is no address of a server: write http://host:5000")
+    try:
+        base = server_url(url)
+    except ConfigError as fault:
+        yield Finding(REACHES, "broken", str(fault))
         return
+    shown = scrub(base)
     if base.startswith("https:"):
         yield _tls(urlsplit(base).hostname or "", urlsplit(base).port or 443)
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}

@@ -12,13 +12,13 @@ _WIDE = 100_000
 """As wide as the rows are: a terminal that is narrower folds the line, and not each cell."""
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, what: str, several: str | None = None) -> str:
     """A number of things.
 
-    >>> counted(1, "dataset"), counted(2_000, "event")
-    ('1 dataset', '2,000 events')
+    >>> counted(1, "dataset"), counted(2_000, "event"), counted(0, "entry", "entries")
+    ('1 dataset', '2,000 events', '0 entries')
     """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json, whoami
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json, tell, whoami
 from headwater.cli._group import group
 from headwater.errors import ConfigError, NotFound
 from headwater.facts.commands import SetAlias
@@ -53,6 +53,7 @@ def run_add(
         bool, typer.Option("--dry-run", help="Print which datasets would become one, and do nothing.")
     ] = False,
     store: StoreOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Add a rule; it holds for the past too.
 
@@ -66,14 +67,15 @@ def run_add(
     plain namespace) the rule is about namespace and name, else about the namespace alone.
     """
     if dry_run:
-        _preview(read_rule(rule), store)
+        _preview(read_rule(rule), store, as_json)
         return
-    _say(read_rule(rule), store, live=True)
-    typer.echo(f"added: {_shown(read_rule(rule))}")
+    added = read_rule(rule)
+    _say(added, store, live=True)
+    tell({"added": added.to_dict()}, f"added: {_shown(added)}", as_json)
 
 
 @app.command("remove")
-def run_remove(rule: RuleText, store: StoreOption = None) -> None:
+def run_remove(rule: RuleText, store: StoreOption = None, as_json: JsonOption = False) -> None:
     """Take a rule back; what it renamed has its own name again.
 
     \b
@@ -88,7 +90,7 @@ def run_remove(rule: RuleText, store: StoreOption = None) -> None:
     if wanted not in known:
         raise NotFound(f"no such rule: {_shown(wanted)}; `headwater aliases list` shows those that are there")
     _say(wanted, store, live=False)
-    typer.echo(f"removed: {_shown(wanted)}")
+    tell({"removed": wanted.to_dict()}, f"removed: {_shown(wanted)}", as_json)
 
 
 def read_rule(text: str) -> AliasRule:
@@ -101,7 +103,7 @@ def read_rule(text: str) -> AliasRule:
     return AliasRule.parse(text)
 
 
-def _preview(rule: AliasRule, store: str | None) -> None:
+def _preview(rule: AliasRule, store: str | None, as_json: bool) -> None:
     from headwater.query.edits import preview
 
     opened = open_configured(config.load({"store": store}))
@@ -109,6 +111,9 @@ def _preview(rule: AliasRule, store: str | None) -> None:
         found = preview(opened, dict(rule.to_dict()))
     finally:
         opened.close()
+    if as_json:
+        print_json(found)
+        return
     for each in found["merges"]:
         typer.echo(f"{each['to']} would be\n  " + "\n  ".join(each["of"]))
     for each in found["renames"]:

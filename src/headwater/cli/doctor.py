@@ -16,7 +16,7 @@ import typer
 
 import headwater
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json, server_url
 from headwater.cli._checkup import REACHES, Finding, examine_server
 from headwater.errors import HeadwaterError
 from headwater.naming import scrub
@@ -54,7 +54,7 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Look and tell; exit 4 when a server cannot be reached, 1 when something else is broken."""
-    found = list(examine(store) if url is None else examine_server(url, config.load().api_key))
+    found = list(examine(store) if url is None else examine_server(server_url(url), config.load().api_key))
     if as_json:
         print_json([finding._asdict() for finding in found])
     else:

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json, tell
 from headwater.cli._group import group
 from headwater.cli._table import counted
 from headwater.errors import ConfigError, NotFound
@@ -87,6 +87,7 @@ def run_add(
     ] = None,
     private: Annotated[bool, typer.Option("--private", help="Allow link-local addresses.")] = False,
     store: StoreOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Add a hook, or change it; it hears of what happens from now on.
 
@@ -118,11 +119,15 @@ def run_add(
     hook = _outbox.Hook(name, check_url(url), secret, msgspec.to_builtins(options), clock())
     with _opened(store) as opened, opened.writing() as connection:
         _outbox.set_hook(connection, hook)
-    typer.echo(f"added: {name}{'' if secret else ' (unsigned: HOOK_SECRET is not set)'}")
+    tell(
+        {"added": name, "signed": bool(secret)},
+        f"added: {name}{'' if secret else ' (unsigned: HOOK_SECRET is not set)'}",
+        as_json,
+    )
 
 
 @app.command("remove")
-def run_remove(name: Name, store: StoreOption = None) -> None:
+def run_remove(name: Name, store: StoreOption = None, as_json: JsonOption = False) -> None:
     """Remove a hook with what waits for it.
 
     \b
@@ -134,7 +139,7 @@ def run_remove(name: Name, store: StoreOption = None) -> None:
     with _opened(store) as opened, opened.writing() as connection:
         if not _outbox.remove_hook(connection, name):
             raise _unknown(name)
-    typer.echo(f"removed: {name}")
+    tell({"removed": name}, f"removed: {name}", as_json)
 
 
 @app.command("log")
@@ -166,7 +171,7 @@ def run_log(
 
 
 @app.command("retry")
-def run_retry(name: Name, store: StoreOption = None) -> None:
+def run_retry(name: Name, store: StoreOption = None, as_json: JsonOption = False) -> None:
     """Give messages that were given up another try.
 
     \b
@@ -179,7 +184,7 @@ def run_retry(name: Name, store: StoreOption = None) -> None:
     with _opened(store) as opened, opened.writing() as connection:
         _require(connection, name)
         again = _outbox.retry(connection, name, clock())
-    typer.echo(f"{counted(again, 'message')} will be tried again")
+    tell({"retried": again}, f"{counted(again, 'message')} will be tried again", as_json)
 
 
 def _require(connection: Connection, name: str | None) -> None:

@@ -15,6 +15,7 @@ from headwater.cli._ask import (
     asking,
     open_configured,
     print_json,
+    tell,
 )
 from headwater.cli._group import group
 from headwater.cli._table import print_table
@@ -188,6 +189,7 @@ def run_watch(
     sensitivity: Annotated[float, typer.Option(help="How many robust deviations are too many.")] = 6.0,
     history: Annotated[int, typer.Option(help="How many runs make the history.")] = 20,
     store: StoreOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Hold row counts or freshness of datasets against their own history; nothing is watched by itself.
 
@@ -214,7 +216,11 @@ def run_watch(
             command(opened, said)
     finally:
         opened.close()
-    typer.echo(f"{'no longer watched' if off else 'watched'}: {measure} of {pattern}")
+    tell(
+        {"pattern": pattern, "measure": measure, "watched": not off},
+        f"{'no longer watched' if off else 'watched'}: {measure} of {pattern}",
+        as_json,
+    )
 
 
 def _decide(store: str | None, url: str | None, number: int, as_json: bool, **said: Any) -> None:

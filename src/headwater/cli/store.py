@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, open_configured, open_existing, print_json
+from headwater import __version__, config
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, open_existing, print_json, tell
 from headwater.cli._group import group
 from headwater.cli._prune import run_forget, run_prune
 from headwater.cli._table import counted
@@ -58,7 +58,7 @@ def run_status(store: StoreOption = None, as_json: JsonOption = False) -> None:
 
 
 @app.command("migrate")
-def run_migrate(store: StoreOption = None) -> None:
+def run_migrate(store: StoreOption = None, as_json: JsonOption = False) -> None:
     """Bring the store to the format of this version; opening it does so too.
 
     \b
@@ -70,8 +70,9 @@ def run_migrate(store: StoreOption = None) -> None:
     if not settings.store.startswith("memory:"):  # what keeps others from migrating is no hindrance here
         options["migrate_on_open"] = True
     opened = open_store(settings.store, **options)
-    typer.echo(f"{scrub(opened.url)} is at this version's format")
     opened.close()
+    url = scrub(opened.url)
+    tell({"store": url, "version": __version__}, f"{url} is at this version's format", as_json)
 
 
 @app.command("check")
@@ -99,7 +100,7 @@ def run_check(store: StoreOption = None, as_json: JsonOption = False) -> None:
 
 
 @app.command("replay")
-def run_replay(store: StoreOption = None) -> None:
+def run_replay(store: StoreOption = None, as_json: JsonOption = False) -> None:
     """Make every table anew from the raw log; the log itself is not touched.
 
     \b
@@ -114,7 +115,7 @@ def run_replay(store: StoreOption = None) -> None:
         task = bar.add_task("replaying", total=total)
         done = replay(opened, lambda count: bar.update(task, completed=count))
     opened.close()
-    typer.echo(f"{counted(done, 'event')} replayed")
+    tell({"events": done}, f"{counted(done, 'event')} replayed", as_json)
 
 
 @app.command("rejects")
@@ -145,6 +146,7 @@ def run_rejects(
 def run_copy(
     target: Annotated[str, typer.Argument(metavar="URL", help="The store to copy into.")],
     store: StoreOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Copy the raw log into another store, which derives everything from it anew.
 
@@ -172,13 +174,18 @@ def run_copy(
             lacking = missing(into, source, lambda count: bar.update(task, completed=count))
         if lacking:
             raise StoreError(f"{lacking:,} entries did not arrive in {into.url}: copy again")
-        typer.echo(f"{total:,} events, {new:,} of them new to {into.url}; every one is there")
+        tell(
+            {"events": total, "new": new, "to": scrub(into.url)},
+            f"{counted(total, 'event')}, {new:,} of them new to {scrub(into.url)}; every one is there",
+            as_json,
+        )
 
 
 @app.command("backup")
 def run_backup(
     file: Annotated[Path, typer.Argument(help="The file to write.")],
     store: StoreOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Copy the store into one file, whole and consistent, while it is in use.
 
@@ -200,7 +207,11 @@ def run_backup(
         if opened.url.startswith("postgresql")
         else f"--store sqlite:///{file}"
     )
-    typer.echo(f"{scrub(opened.url)} is backed up in {file}; open it with {back}")
+    tell(
+        {"store": scrub(opened.url), "file": str(file), "bytes": file.stat().st_size, "open": back},
+        f"{scrub(opened.url)} is backed up in {file}; open it with {back}",
+        as_json,
+    )
 
 
 @app.command("export")
@@ -208,6 +219,7 @@ def run_export(
     format: Annotated[str, typer.Option(metavar="jsonl|parquet", help="JSON lines, or Parquet.")] = "jsonl",
     to: Annotated[Path | None, typer.Option(metavar="FILE", help="The file to write; else stdout.")] = None,
     store: StoreOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the raw log: every event and command, as it came. Parquet has columns to filter by besides.
 
@@ -218,13 +230,15 @@ def run_export(
     """
     from headwater.cli._transfer import export
 
+    if as_json and to is None:
+        raise ConfigError("what is told with --json would stand among the events: give a file with --to")
     opened = _opened(store)
     try:
         done = export(opened, format, to)
     finally:
         opened.close()
     if to is not None:
-        typer.echo(f"{done:,} events and commands in {to}")
+        tell({"entries": done, "to": str(to)}, f"{counted(done, 'entry', 'entries')} in {to}", as_json)
 
 
 @app.command("import")
@@ -239,6 +253,7 @@ def run_import(
         str | None, typer.Option(metavar="TIME", help="With --marquez: events from then on.")
     ] = None,
     store: StoreOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Take back what `export` wrote, JSON lines or Parquet; or the events of a Marquez server.
 
@@ -261,8 +276,13 @@ def run_import(
         if marquez:
             outcome = take_marquez(opened, marquez, moment(since) if since else 0)
             refused = f", {len(outcome.rejected):,} refused" if outcome.rejected else ""
-            typer.echo(f"{outcome.stored:,} new events, {outcome.duplicates:,} already there{refused}")
+            tell(
+                {"new": outcome.stored, "duplicates": outcome.duplicates, "rejected": len(outcome.rejected)},
+                f"{counted(outcome.stored, 'new event')}, {outcome.duplicates:,} already there{refused}",
+                as_json,
+            )
             raise typer.Exit(5 if outcome.rejected else 0)
-        typer.echo(f"{take(opened, files or []):,} new events and commands")
+        new = take(opened, files or [])
+        tell({"new": new}, f"{counted(new, 'new entry', 'new entries')}", as_json)
     finally:
         opened.close()
