@@ -19,6 +19,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +55,8 @@ def main() -> int:
     run, began = uuid.uuid4().hex, time.monotonic()
     waiting, running, failed = deque(asked.targets), list[Suite](), list[str]()
     told = began
+    for number in (signal.SIGINT, signal.SIGTERM):  # a background job ignores Ctrl-C, unless told otherwise
+        signal.signal(number, lambda *_: sys.exit("stopped"))
     try:
         while waiting or running:
             while waiting and len(running) < asked.lanes:
@@ -68,9 +71,9 @@ def main() -> int:
             if time.monotonic() - told > _MINUTE:
                 told = time.monotonic()
                 print(f"  {minutes(told - began)}: {', '.join(map(progress, running))}", flush=True)
-    finally:  # Ctrl-C too
-        for suite in running:
-            os.killpg(suite.process.pid, signal.SIGTERM)
+    finally:
+        if running:  # it was stopped
+            stop(run)
     left = list(wait_for_end(run, asked.grace))
     for line in left:
         print(f"left running: {line}")
@@ -111,21 +114,31 @@ def ending(suite: Suite) -> str:
     return f"{suite.target}: {outcome}, {minutes(time.monotonic() - suite.began)}; {'; '.join(counts)}"
 
 
+def stop(run: str, patience: float = 10) -> None:
+    """End all that a run has started: kindly, then at once."""
+    for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 1)):
+        for pid, _ in started_by(run):
+            with suppress(OSError):
+                os.kill(pid, number)
+        list(wait_for_end(run, seconds))
+
+
 def wait_for_end(run: str, grace: float) -> Iterator[str]:
     """What a run has started and is there yet, after those had time to go that go by themselves."""
     until = time.monotonic() + grace
     while (found := list(started_by(run))) and time.monotonic() < until:
-        time.sleep(1)
-    yield from found
+        time.sleep(0.5)
+    yield from (f"{pid} {command}" for pid, command in found)
 
 
-def started_by(run: str) -> Iterator[str]:
+def started_by(run: str) -> Iterator[tuple[int, str]]:
     """The processes that have its mark."""
     wanted = f"{MARK}={run}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                yield f"{folder.name} {(folder / 'cmdline').read_bytes().replace(bytes(1), b' ').decode()[:200]}"
+                command = (folder / "cmdline").read_bytes().replace(bytes(1), b" ").decode()
+                yield int(folder.name), command[:200]
         except OSError:
             continue  # it has ended meanwhile
 

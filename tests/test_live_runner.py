@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "live.py"
@@ -14,6 +15,8 @@ good:
 	@echo "[ 50%]"; echo "== 3 passed, 1 skipped in 0.10s =="
 bad:
 	@echo "== 1 failed in 0.10s =="; exit 1
+endless:
+	@trap '' TERM; setsid sleep 300 & echo begun; while true; do sleep 0.1; done
 leaver:
 	@setsid sleep 300 >/dev/null 2>&1 & echo "$$!" > left.pid
 """
@@ -46,3 +49,28 @@ def test_what_is_left_running_is_a_failure(tmp_path: Path) -> None:
     os.kill(int(left.split()[2]), signal.SIGKILL)
     assert code == 1
     assert "sleep 300" in left
+
+
+def test_what_is_stopped_takes_all_with_it(tmp_path: Path) -> None:
+    """What another session holds and what does not listen, too."""
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    begun = tmp_path / ".live" / "endless.log"
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPT), "--folder", str(tmp_path), "endless"], stderr=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + 30
+    while not (begun.exists() and "begun" in begun.read_text()):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.terminate()
+    assert process.communicate(timeout=60)[1] == "stopped\n"
+    assert process.returncode == 1
+    here = {link.parent.name for link in Path("/proc").glob("[0-9]*/cwd") if points_to(link, tmp_path)}
+    assert here == set()
+
+
+def points_to(link: Path, folder: Path) -> bool:
+    try:
+        return link.readlink() == folder
+    except OSError:  # it has ended meanwhile, or is another's
+        return False
