@@ -37,8 +37,8 @@ SIDE_BY_SIDE = -m pytest -n $(WORKERS) --dist loadfile $(SLOWEST)
 # where a file holds what takes longest: a worker that has nothing left takes from the other's end, and starts its own Spark for it
 STEALING = -m pytest -n $(WORKERS) --dist worksteal $(SLOWEST)
 SLOWEST := --durations 10 --durations-min 30
-# of Sparks beside the one in .venv: every case, but 2,000 queries in a row instead of 10,000
-OTHERS := 0.2
+# of Sparks beside the one in .venv: every case, but 500 queries in a row instead of 10,000
+OTHERS := 0.05
 # the longest first
 LIVE := live-backend live-spark-4.1 live-pipeline $(SPARKS:%=live-spark-%) live-story live-dlt live-kafka live-airflow live-datahub live-demo live-web
 LANES ?= 3

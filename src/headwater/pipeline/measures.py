@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from headwater.pipeline import settle
 from headwater.pipeline._reach import Order, blocks, depths, order, reached
+from headwater.pipeline._workers import over_arrow
 from headwater.pipeline.settle import Reader
 
 if TYPE_CHECKING:
@@ -153,6 +154,6 @@ def _share(spark: SparkSession, graph: Order) -> Any:
                 total = reached(sent.value, range(number, count, tasks), words)
                 yield pa.RecordBatch.from_arrays([pa.array([total.tobytes()], pa.binary())], names=["total"])
 
-    rows = spark.range(0, tasks, 1, tasks).mapInArrow(work, "total binary").collect()
+    rows = over_arrow(spark.range(0, tasks, 1, tasks), work, "total binary").collect()
     sent.destroy()
     return sum(np.frombuffer(bytes(row[0]), np.int64) for row in rows)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from headwater.facts.tables import Rule, Table
 from headwater.pipeline._columns import PARTIAL, batches_of, columns, ddl
+from headwater.pipeline._workers import over_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -18,7 +19,8 @@ def rows_of(parts: DataFrame, table: str) -> DataFrame:
     """The partial rows of one table in `parts`, under its columns."""
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-    return parts.where(F.col("table") == table).select("body").mapInArrow(_open, ddl(PARTIAL[table]))
+    bodies = parts.where(F.col("table") == table).select("body")
+    return over_arrow(bodies, _open, ddl(PARTIAL[table]))
 
 
 def _open(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -16,6 +16,7 @@ from headwater.facts import representatives
 from headwater.facts.canonical import rewrite
 from headwater.facts.versions import COMPLETE, version_of
 from headwater.naming import DEFAULT_RULES, Aliases, AliasRule
+from headwater.pipeline._workers import over_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,7 +34,7 @@ def shown(read: Reader) -> DataFrame:
         read(name).groupBy("run").agg(F.collect_list("dataset").alias(name)) for name in ("inputs", "outputs")
     ]
     both = sides[0].join(sides[1], "run", "full").join(ended, "run")
-    return both.select("run", "inputs", "outputs").mapInArrow(_versions, "run string, io binary")
+    return over_arrow(both.select("run", "inputs", "outputs"), _versions, "run string, io binary")
 
 
 def _versions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -72,7 +73,7 @@ def canonical(read: Reader) -> dict[str, str]:
             yield pa.RecordBatch.from_arrays([pa.array(names, pa.string())], names=["dataset"])
 
     names = read("datasets").select("dataset").union(read("column_sources").select("dataset"))
-    rewritten = [row[0] for row in names.mapInArrow(moved, "dataset string").distinct().collect()]
+    rewritten = [row[0] for row in over_arrow(names, moved, "dataset string").distinct().collect()]
     links = [tuple(row) for row in read("symlinks").select("dataset", "alias").distinct().collect()]
     chosen = representatives(rewritten, links, rules)
     return {name: one for name, one in chosen.items() if name != one}

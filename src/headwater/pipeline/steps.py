@@ -26,6 +26,7 @@ from headwater.facts.commands import digest_command, parse_command
 from headwater.facts.contents import digest_of
 from headwater.guard import guard
 from headwater.pipeline._columns import pack, to_arrow
+from headwater.pipeline._workers import over_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -106,7 +107,7 @@ class Step:
 
     def __call__(self, frame: DataFrame) -> DataFrame:
         """The step over a DataFrame."""
-        return frame.mapInArrow(self.over, self.gives.schema)
+        return over_arrow(frame, self.over, self.gives.schema)
 
     def over(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The step over Arrow batches: what a worker runs."""

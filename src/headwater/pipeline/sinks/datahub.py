@@ -20,6 +20,7 @@ from headwater.deliver.datahub.told import Told
 from headwater.deliver.datahub.transport import DataHubTransport
 from headwater.errors import ConfigError, EventError, TransportError
 from headwater.event import parse
+from headwater.pipeline._workers import over_arrow
 from headwater.pipeline.merge import rows_of
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class DataHub:
         from pyspark.sql import functions as F  # noqa: N812
 
         log = rows_of(parts, "log").where(F.col("kind").isin(*_KINDS)).select("raw")
-        told = log.mapInArrow(partial(_fold, self._options, self._by), "key string, told binary")
+        told = over_arrow(log, partial(_fold, self._options, self._by), "key string, told binary")
         spark = parts.sparkSession
         if self._state is not None:
             told.write.mode("overwrite").parquet(f"{self._state}/batch={batch}")
@@ -83,7 +84,7 @@ class DataHub:
             told = spark.read.parquet(self._state).select("key", "told").join(fresh, "key", "left_semi")
         ordered = told.repartition("key").sortWithinPartitions("key")
         telling = partial(_tell, self._options, self._by, self.url, self._transport)
-        done = ordered.mapInArrow(telling, "proposals bigint, reason string, refused binary").persist()
+        done = over_arrow(ordered, telling, "proposals bigint, reason string, refused binary").persist()
         try:
             sums = done.agg(
                 F.sum("proposals"), F.count("reason"), F.first("reason", ignorenulls=True)
@@ -114,11 +115,8 @@ class DataHub:
         if self._state is None:
             return {}
         state = spark.read.parquet(self._state).select("key", "told")
-        whole = (
-            state.repartition("key")
-            .sortWithinPartitions("key")
-            .mapInArrow(_joined, "key string, told binary")
-        )
+        ordered = state.repartition("key").sortWithinPartitions("key")
+        whole = over_arrow(ordered, _joined, "key string, told binary")
         whole.write.mode("overwrite").parquet(f"{self._state}~")
         kept = spark.read.parquet(f"{self._state}~")
         kept.write.mode("overwrite").parquet(f"{self._state}/batch=compacted")

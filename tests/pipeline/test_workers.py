@@ -1,0 +1,48 @@
+"""Spark's Python workers: what they would read again before each task is let go, and is found again where it is needed."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from zipimport import zipimporter
+
+import pyarrow as pa
+import pytest
+
+from headwater.pipeline._workers import _run, over_arrow
+
+
+def test_a_worker_begins_a_task_without_archives(spark: Any) -> None:
+    def archives(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """How many archives the worker looks into, when a task begins."""
+        import sys
+        from zipimport import zipimporter
+
+        for _ in batches:
+            count = sum(isinstance(finder, zipimporter) for finder in sys.path_importer_cache.values())
+            yield pa.RecordBatch.from_pydict({"archives": pa.array([count], pa.int64())})
+
+    frame = spark.range(0, 8, 1, 8)
+    plain = frame.mapInArrow(archives, "archives bigint").collect()
+    assert max(row[0] for row in plain) > 0, "Spark no longer has them: then over_arrow can go"
+    assert {row[0] for row in over_arrow(frame, archives, "archives bigint").collect()} == {0}
+
+
+def test_what_an_archive_holds_is_imported_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        for name in ("hw_first", "hw_second"):
+            archive.writestr(f"{name}.py", "value = 7")
+    monkeypatch.syspath_prepend(str(tmp_path / "packed.zip"))
+    import hw_first  # type: ignore[import-not-found]
+
+    assert isinstance(sys.path_importer_cache[str(tmp_path / "packed.zip")], zipimporter)
+    list(_run(iter, []))  # type: ignore[arg-type]
+    assert str(tmp_path / "packed.zip") not in sys.path_importer_cache
+    import hw_second  # type: ignore[import-not-found]
+
+    assert hw_first.value == hw_second.value == 7
