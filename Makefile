@@ -41,7 +41,7 @@ SLOWEST := --durations 10 --durations-min 30
 OTHERS := 0.05
 # the longest first
 LIVE := live-backend live-spark-4.1 live-pipeline $(SPARKS:%=live-spark-%) live-story live-dlt live-kafka live-airflow live-datahub live-demo live-web
-LANES ?= 3
+LANES ?= 2
 ENVIRONMENTS = $(SPARKS:%=.venvs/spark-%/.ready) $(AIRFLOWS:%=.venvs/airflow-%/.ready) $(DLTS:%=.venvs/dlt-%/.ready) .venvs/datahub/.ready
 DATAHUB := 'acryl-datahub[datahub-rest,datahub-kafka]==1.7.*' msgspec
 CODE := src tests bench scripts
@@ -117,7 +117,7 @@ test: $(READY) test-web ## every test but the live ones; repeats cut by HEADWATE
 test-pythons: $(READY) ## the light tests and the server's on each Python that is here; those that are not are named
 	@$(BIN)/python scripts/pythons.py --uv "$(UV)" --workers $(WORKERS)
 
-live: live-jars $(ENVIRONMENTS) $(WEB) ## every live stack, at scale 1, LANES=3 of them side by side (older and newer Sparks: see live-spark)
+live: live-jars $(ENVIRONMENTS) $(WEB) ## every live stack, at scale 1, LANES=2 of them side by side (older and newer Sparks: see live-spark)
 	@$(BIN)/python scripts/live.py --lanes $(LANES) $(LIVE)
 
 live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all examples, 270 kills

@@ -2,8 +2,8 @@
 
     python scripts/live.py [--lanes 1] live-backend live-kafka …
 
-A suite waits half of its time for servers to start, and its last test keeps one core. With several lanes suites run side by side, each
-with one worker, the longest first; with one lane each has two. What a suite says stands in `.live/TARGET.log`; once a
+A suite waits much of its time for servers to start, and its last test keeps one core. So several run side by side, in as many
+lanes, in the order given: the longest first. What a suite says stands in `.live/TARGET.log`; once a
 minute it is told how far each is. At the end nothing that was started may be there any more, however it was started.
 """
 
@@ -60,9 +60,7 @@ def main() -> int:
     try:
         while waiting or running:
             while waiting and len(running) < asked.lanes:
-                running.append(
-                    start(waiting.popleft(), run, asked.folder, workers=1 if asked.lanes > 1 else 2)
-                )
+                running.append(start(waiting.popleft(), run, asked.folder))
             time.sleep(0.5)
             for suite in [each for each in running if each.process.poll() is not None]:
                 running.remove(suite)
@@ -83,13 +81,13 @@ def main() -> int:
     return 1 if failed or left else 0
 
 
-def start(target: str, run: str, folder: Path, workers: int) -> Suite:
+def start(target: str, run: str, folder: Path) -> Suite:
     """Begin a suite, in a session of its own."""
     log = folder / ".live" / f"{target}.log"
     log.parent.mkdir(exist_ok=True)
     with log.open("wb") as out:
         process = subprocess.Popen(
-            ["make", target, f"WORKERS={workers}"],
+            ["make", target],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=out,

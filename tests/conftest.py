@@ -39,7 +39,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 settings.register_profile(
     "scaled",
-    max_examples=max(10, int(400 * SCALE)),
+    max_examples=max(20, int(150 * SCALE)),
     deadline=None,  # figures and times belong in bench/
     suppress_health_check=[HealthCheck.too_slow],  # nor does a busy machine fail a property
 )

@@ -79,7 +79,7 @@ def test_golden_cases(spark: Any, tmp_path: Path, case: str) -> None:
     store.close()
 
 
-@settings(max_examples=max(2, settings.default.max_examples // 20), suppress_health_check=list(HealthCheck))
+@settings(max_examples=max(2, settings.default.max_examples // 8), suppress_health_check=list(HealthCheck))
 @given(stream=st.lists(events, min_size=1, max_size=120), seed=st.integers(0, 1 << 30))
 def test_generated_streams(
     spark: Any, tmp_path_factory: pytest.TempPathFactory, stream: list[bytes], seed: int

@@ -12,7 +12,7 @@ from zipimport import zipimporter
 import pyarrow as pa
 import pytest
 
-from headwater.pipeline._workers import _run, over_arrow
+from headwater.pipeline._workers import _run, frame_of, over_arrow
 
 
 def test_a_worker_begins_a_task_without_archives(spark: Any) -> None:
@@ -46,3 +46,15 @@ def test_what_an_archive_holds_is_imported_afterwards(
     import hw_second  # type: ignore[import-not-found]
 
     assert hw_first.value == hw_second.value == 7
+
+
+def test_rows_are_handed_over_without_workers(spark: Any) -> None:
+    schema = "`a.b` string, c bigint, d binary, e boolean"
+    rows = [("x", 1, b"\xff", True), (None, None, None, None)]
+    for each in (rows, []):
+        frame, plain = frame_of(spark, each, schema), spark.createDataFrame(each, schema)
+        assert (frame.schema, frame.collect()) == (plain.schema, plain.collect())
+        assert "PythonRDD" in plain.rdd._jrdd.rdd().toDebugString(), (
+            "Spark does so for lists, too: then frame_of can go"
+        )
+        assert "PythonRDD" not in frame._jdf.queryExecution().toRdd().toDebugString()

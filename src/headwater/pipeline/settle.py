@@ -16,7 +16,7 @@ from headwater.facts import representatives
 from headwater.facts.canonical import rewrite
 from headwater.facts.versions import COMPLETE, version_of
 from headwater.naming import DEFAULT_RULES, Aliases, AliasRule
-from headwater.pipeline._workers import over_arrow
+from headwater.pipeline._workers import frame_of, over_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,7 +85,7 @@ def leaders(frame: DataFrame, moved: dict[str, str], column: str = "dataset") ->
 
     if not moved:
         return frame.withColumn("canonical", F.col(column))
-    pairs = frame.sparkSession.createDataFrame(list(moved.items()), f"`{column}` string, leader string")
+    pairs = frame_of(frame.sparkSession, moved.items(), f"`{column}` string, leader string")
     joined = frame.join(F.broadcast(pairs) if len(moved) < 100_000 else pairs, column, "left")
     kept = [F.col(f"`{name}`") for name in frame.columns]
     return joined.select(*kept, F.coalesce("leader", column).alias("canonical"))

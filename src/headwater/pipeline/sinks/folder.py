@@ -19,6 +19,7 @@ import msgspec
 
 from headwater.errors import ConfigError
 from headwater.pipeline._columns import KEPT, ddl
+from headwater.pipeline._workers import frame_of
 from headwater.pipeline.gather import MOST_HELD, share_count, spread
 from headwater.pipeline.merge import merge
 from headwater.pipeline.sinks._directory import Directory
@@ -106,7 +107,7 @@ class Folder:
         batches = [each for each in self.batches(spark) if each.tables.get(table)]
         schema = ddl(wanted)
         if not batches:
-            return spark.createDataFrame([], schema)
+            return frame_of(spark, [], schema)
         files = [f"{self._path}/{file}" for each in batches for file in each.files[table]]
         frame = spark.read.format(self._format).schema(schema).load(files)
         if len(batches) == 1 and batches[0].whole:
@@ -127,7 +128,7 @@ class Folder:
         manifest = _manifest(f"compact-{time.time_ns()}", [each.batch for each in batches])
         found = _Try(self._path, self._format, directory, manifest, shares)
         files = [(table, file) for each in batches for table in each.files for file in each.files[table]]
-        listed = spark.createDataFrame(files, STORED.schema).repartition(max(1, min(len(files), shares)))
+        listed = frame_of(spark, files, STORED.schema).repartition(max(1, min(len(files), shares)))
         again = reopen(self._path, self._format, shares)
         return found.finish(apply(listed, (again, *found.steps)))[0]
 

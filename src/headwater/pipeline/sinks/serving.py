@@ -14,6 +14,7 @@ from headwater.errors import ConfigError
 from headwater.facts.fold import Tables
 from headwater.facts.tables import TABLES
 from headwater.pipeline._columns import KEPT, batches_of, columns, ddl, from_arrow
+from headwater.pipeline._workers import frame_of
 from headwater.pipeline.steps import TALLY
 from headwater.store import Batch, Entry, Reject, open_store
 
@@ -72,7 +73,7 @@ class Serving:
                 said |= {column: pair[1]} | ({f"{column}_at": pair[0]} if isinstance(value, tuple) else {})
             return [said.get(name) for name in names]
 
-        return spark.createDataFrame([values(*each) for each in found.items()], ddl(spec))
+        return frame_of(spark, [values(*each) for each in found.items()], ddl(spec))
 
     def compact(self, spark: SparkSession) -> dict[str, int]:
         """A store is always whole: nothing to do."""

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from headwater.errors import ConfigError
+from headwater.pipeline._workers import frame_of
 from headwater.pipeline.sources import Lines
 from headwater.pipeline.steps import LINES, Line, Step, tuples
 from headwater.transport.spool.place import places
@@ -70,7 +71,7 @@ class Spool:
             for place in places(self._root)
             for segment in listed(place.folder)
         ]
-        return spark.createDataFrame(found, SEGMENTS.schema).repartition(max(1, len(found)))
+        return frame_of(spark, found, SEGMENTS.schema).repartition(max(1, len(found)))
 
     def lines(self, frame: DataFrame) -> Lines:
         """Segments -> lines."""
