@@ -155,7 +155,13 @@ def test_airflows_file_says_what_its_variables_say(tmp_path: Path) -> None:
     code, told = check(tmp_path / "airflow.cfg", text)
     assert code == 2
     assert "did you mean 'timeout'" in " ".join(told["problems"])
-    assert verdicts(told)["AIRFLOW__OPENLINEAGE__NAMESPACE"] == "honoured"
+    assert verdicts(told) == {
+        "AIRFLOW__OPENLINEAGE__NAMESPACE": "honoured",
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": "honoured",
+        "AIRFLOW__OPENLINEAGE__TRANSPORT.type": "honoured",
+        "AIRFLOW__OPENLINEAGE__TRANSPORT.url": "honoured",
+        "AIRFLOW__OPENLINEAGE__TRANSPORT.timeuot": "refused",
+    }
 
 
 @pytest.mark.parametrize(
@@ -174,6 +180,31 @@ def test_variables_that_would_not_work(text: str, problem: str, tmp_path: Path) 
     code, told = check(tmp_path / "lineage.env", text)
     assert code == 2
     assert problem in json.dumps(told)
+
+
+def test_an_openlineage_yml_is_told_key_by_key_with_every_fault(tmp_path: Path) -> None:
+    text = """
+transport: {type: http, url: http://h:5000, timeoutt: 3, retrry: {total: 1}, timeout: 5}
+filters: []
+tags: {}
+"""
+    code, told = check(tmp_path / "openlineage.yml", text)
+    assert code == 2
+    assert [each.split(": ")[1] for each in told["problems"]] == [
+        "filters",
+        "tags",
+        "transport.timeoutt",
+        "transport.retrry",
+    ]
+    refused = dict.fromkeys(("filters", "tags", "transport.timeoutt", "transport.retrry"), "refused")
+    taken = dict.fromkeys(("transport.type", "transport.url", "transport.timeout"), "honoured")
+    assert verdicts(told) == refused | taken
+
+
+def test_of_a_transport_that_is_not_known_nothing_is_honoured(tmp_path: Path) -> None:
+    code, told = check(tmp_path / "openlineage.yml", "transport: {type: htp, url: http://h:5000}\n")
+    assert code == 2
+    assert verdicts(told) == {"transport.type": "refused", "transport.url": "refused"}
 
 
 # --- Marquez

@@ -334,9 +334,8 @@ def _translate(
     try:
         made = openlineage.translate(given(), cwd, environ)
     except ConfigError as fault:
-        problems.append(
-            f"{origin}: {fault}; a `transport` in headwater.toml or HEADWATER_TRANSPORT takes its place"
-        )
+        problems.extend(f"{origin}: {line}" for line in str(fault).splitlines())
+        problems[-1] += "; a `transport` in headwater.toml or HEADWATER_TRANSPORT takes its place"
         return {}
     return {name: (value, origin) for name, value in made.items()}
 

@@ -29,13 +29,18 @@ def translate(
     >>> translate({"transport": {"type": "http", "url": "http://lineage:5000", "timeout": 3}}, Path())
     {'transport': 'http://lineage:5000', 'transport.timeout': 3}
     """
-    for name in config:
-        if name != "transport":  # filters or tags left out in silence would be wrong lineage
-            raise ConfigError(f"{name}: Headwater has nothing like it")
-    table = config.get("transport")
-    if table and environ is not None:
-        table = expand(table, environ, "transport")
-    return _transport(table, cwd) if table else {}
+    # filters or tags left out in silence would be wrong lineage
+    faults = [f"{name}: Headwater has nothing like it" for name in config if name != "transport"]
+    table, made = config.get("transport"), {}
+    try:
+        if table and environ is not None:
+            table = expand(table, environ, "transport")
+        made = _transport(table, cwd) if table else {}
+    except ConfigError as fault:
+        faults.append(str(fault))
+    if faults:
+        raise ConfigError("\n".join(faults))
+    return made
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -77,9 +82,16 @@ def _transport(table: Any, cwd: Path) -> dict[str, Any]:
     if kind not in TYPES:
         raise ConfigError(f"transport.type: {UnknownName('transport', kind, {*TYPES, _SEVERAL})}")
     made = TYPES[kind](options, cwd)
-    if options:
-        raise ConfigError(f"transport.{next(iter(options))}: Headwater's {kind} has nothing like it")
+    _refuse(options, kind)
     return {name: value for name, value in made.items() if value is not None}
+
+
+def _refuse(options: Mapping[str, Any], kind: str) -> None:
+    """What nobody understood, each in a line."""
+    if options:
+        raise ConfigError(
+            "\n".join(f"transport.{name}: Headwater's {kind} has nothing like it" for name in options)
+        )
 
 
 def ours(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,8 +135,7 @@ def _composite(options: dict[str, Any], cwd: Path) -> dict[str, Any]:
     if not parse_bool(options.pop("continue_on_success", True)):
         raise ConfigError("transport.continue_on_success: Headwater sends to all of them; write `true`")
     options.pop("sort_transports", None)  # all of them get it, whatever the order
-    if options:
-        raise ConfigError(f"transport.{next(iter(options))}: Headwater's composite has nothing like it")
+    _refuse(options, _SEVERAL)
     made = [each for each in (_transport(member, cwd) for member in members) if "disabled" not in each]
     if not members:
         raise ConfigError("transport.transports: is missing")

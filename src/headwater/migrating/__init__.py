@@ -90,11 +90,19 @@ def _yaml(path: Path) -> Report:
         return of_server.check(values, path.name)
     problems = config.check_file(path)
     inner = values.get("transport")
-    keys = inner if isinstance(inner, Mapping) and not problems else {}
+    keys = [name for name in values if name != "transport"]
+    keys += (
+        [f"transport.{name}" for name in inner] if isinstance(inner, Mapping) else ["transport"] * bool(inner)
+    )
     warnings = []
     if isinstance(inner, Mapping) and inner.get("type") in correlator_airflow.THEIRS:
         warnings.append(
             f"inside Airflow, write `type: {correlator_airflow.OURS}`: no OpenLineage client finds {inner['type']!r}"
         )
-    told = tuple(Finding(f"transport.{key}", "honoured") for key in keys)
+    refused = {name for name in keys if any(f" {name}{end}" in each for each in problems for end in ":.")}
+    if "transport.type" in refused or any(" transport:" in each for each in problems):
+        refused |= {
+            name for name in keys if name.startswith("transport")
+        }  # nothing can be said of what it has
+    told = tuple(Finding(name, "refused" if name in refused else "honoured") for name in keys)
     return Report("openlineage.yml", told, tuple(problems), tuple(warnings))

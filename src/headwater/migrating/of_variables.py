@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -138,10 +139,15 @@ def _transport(
             f"{name}: with {kind!r} a task waits for the server, or loses events; {correlator_airflow.OURS!r} does neither"
         )
         return keys
+    faults = _of_options(name, options, given)
     for key in options:
         told = found(correlator_airflow.TRANSPORT, key)
-        keys.append(Finding(f"{name}.{key}", "honoured", told.why if told else "an option of the transport"))
-    problems += _of_options(name, options, given)
+        if any(re.search(rf"[ .]{re.escape(key)}[:.]", fault) for fault in faults):
+            keys.append(Finding(f"{name}.{key}", "refused", "the reason stands below"))
+        else:
+            why = told.why if told else "an option of the transport"
+            keys.append(Finding(f"{name}.{key}", "honoured", why))
+    problems += faults
     return keys
 
 

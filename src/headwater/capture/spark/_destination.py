@@ -69,7 +69,8 @@ def their_layer(
         try:
             made = openlineage.translate({"transport": table} if table else {}, cwd)
         except ConfigError as fault:
-            raise ConfigError(f"{THEIRS}{fault}; {OURS}transport takes its place") from None
+            said = str(fault).replace("\n", f"\n{THEIRS}")
+            raise ConfigError(f"{THEIRS}{said}; {OURS}transport takes its place") from None
         out |= {name: (value, origin) for name, value in made.items()}
     return out, used
 
