@@ -36,6 +36,8 @@ LIVE_TESTS := HEADWATER_SCALE=1 HEADWATER_LIVE=1
 SIDE_BY_SIDE = -m pytest -n $(WORKERS) --dist loadfile $(SLOWEST)
 # where a file holds what takes longest: a worker that has nothing left takes from the other's end, and starts its own Spark for it
 STEALING = -m pytest -n $(WORKERS) --dist worksteal $(SLOWEST)
+# where tests say which of them share what takes longest to make
+GROUPED = -m pytest -n $(WORKERS) --dist loadgroup $(SLOWEST)
 SLOWEST := --durations 10 --durations-min 30
 # of Sparks beside the one in .venv: every case, but 500 queries in a row instead of 10,000
 OTHERS := 0.05
@@ -138,12 +140,12 @@ smoke: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready $(WEB) ## a short 
 live-spark: live-spark-4.1 $(SPARKS:%=live-spark-%) ## the Spark programs live on 4.1 at scale 1, and on 4.0, 3.5 and 4.3 with fewer repeats, each in an environment of its own
 
 live-spark-4.1: live-jars
-	@$(LIVE_TESTS) $(BIN)/python $(STEALING) tests/capture/spark
+	@$(LIVE_TESTS) $(BIN)/python $(GROUPED) tests/capture/spark
 
 $(SPARKS:%=live-spark-%): live-spark-%: live-jars .venvs/spark-%/.ready
 	@echo "== Spark $*"
 	@if test -x .venvs/spark-$*/bin/python; then \
-		HEADWATER_SCALE=$(OTHERS) HEADWATER_LIVE=1 .venvs/spark-$*/bin/python $(STEALING) tests/capture/spark/test_live.py \
+		HEADWATER_SCALE=$(OTHERS) HEADWATER_LIVE=1 .venvs/spark-$*/bin/python $(GROUPED) tests/capture/spark/test_live.py \
 			tests/capture/spark/test_live_formats.py tests/capture/spark/test_live_process.py; \
 	else \
 		echo "skipped: $$(cat .venvs/spark-$*/.ready)"; test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; \

@@ -102,8 +102,11 @@ def _filled(value: Any, at: dict[str, str]) -> Any:
 
 
 def _case(name: str) -> Any:
-    marks = [] if FORMATS[name].group == "hive" else [pytest.mark.live]
-    return pytest.param(name, marks=marks)
+    """Of one group in one worker: in each that has one of them, all its programs would run."""
+    group = FORMATS[name].group
+    return pytest.param(
+        name, marks=[pytest.mark.xdist_group(group), *([] if group == "hive" else [pytest.mark.live])]
+    )
 
 
 @pytest.mark.parametrize("name", [_case(name) for name in FORMATS])
