@@ -23,6 +23,8 @@ DEFAULTS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.python.worker.reuse": "true",
     "spark.driver.memory": "2g",
+    # the log of each Delta table is read in so many tasks, 50 by default, though its tables are small and many
+    "spark.databricks.delta.snapshotPartitions": "4",
     # events of a topic or a table come in pieces that a worker can hold
     "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
 }

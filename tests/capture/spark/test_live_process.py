@@ -39,7 +39,7 @@ def told(tmp_path: Path, need: Callable[[str, str], None]) -> Callable[..., list
     def run(code: str, *arguments: str) -> list[Event]:
         env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
         command = [sys.executable, "-c", BEGIN + code, str(tmp_path), *arguments]
-        ran = subprocess.run(command, timeout=400, capture_output=True, text=True, env=env, cwd=tmp_path)
+        ran = subprocess.run(command, timeout=1500, capture_output=True, text=True, env=env, cwd=tmp_path)
         assert ran.returncode == 0, ran.stderr[-4000:]
         lines = (tmp_path / "events.jsonl").read_text().splitlines()
         events = [json.loads(line) for line in lines]
