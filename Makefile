@@ -119,7 +119,7 @@ test: $(READY) test-web ## every test but the live ones; repeats cut by HEADWATE
 test-pythons: $(READY) ## the light tests and the server's on each Python that is here; those that are not are named
 	@$(BIN)/python scripts/pythons.py --uv "$(UV)" --workers $(WORKERS)
 
-live: live-jars $(ENVIRONMENTS) $(WEB) ## every live stack, at scale 1, LANES=2 of them side by side (older and newer Sparks: see live-spark)
+live: live-jars $(ENVIRONMENTS) $(WEB) ## every live stack, at scale 1, LANES=2 of them side by side
 	@$(BIN)/python scripts/live.py --lanes $(LANES) $(LIVE)
 
 live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all examples, 270 kills

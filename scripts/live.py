@@ -1,10 +1,10 @@
 """live: targets of the Makefile -> each run by make, some side by side; how long each took, what failed, what was left running.
 
-    python scripts/live.py [--lanes 1] live-backend live-kafka …
+    python scripts/live.py [--lanes 2] live-backend live-kafka …
 
 A suite waits much of its time for servers to start, and its last test keeps one core. So several run side by side, in as many
-lanes, in the order given: the longest first. What a suite says stands in `.live/TARGET.log`; once a
-minute it is told how far each is. At the end nothing that was started may be there any more, however it was started.
+lanes, in the order given: the longest first. What a suite says stands in `.live/TARGET.log`; once a minute it is told how far
+each is. At the end nothing that was started may be there any more, however it was started.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def main() -> int:
                 told = time.monotonic()
                 print(f"  {minutes(told - began)}: {', '.join(map(progress, running))}", flush=True)
     finally:
-        if running:  # it was stopped
+        if running:  # it was stopped; who asks again must not stop that
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
             stop(run)
     left = list(wait_for_end(run, asked.grace))
     for line in left:

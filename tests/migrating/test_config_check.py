@@ -186,17 +186,17 @@ def test_an_openlineage_yml_is_told_key_by_key_with_every_fault(tmp_path: Path) 
     text = """
 transport: {type: http, url: http://h:5000, timeoutt: 3, retrry: {total: 1}, timeout: 5}
 filters: []
-tags: {}
+7: {}
 """
     code, told = check(tmp_path / "openlineage.yml", text)
     assert code == 2
     assert [each.split(": ")[1] for each in told["problems"]] == [
         "filters",
-        "tags",
+        "7",
         "transport.timeoutt",
         "transport.retrry",
     ]
-    refused = dict.fromkeys(("filters", "tags", "transport.timeoutt", "transport.retrry"), "refused")
+    refused = dict.fromkeys(("filters", "7", "transport.timeoutt", "transport.retrry"), "refused")
     taken = dict.fromkeys(("transport.type", "transport.url", "transport.timeout"), "honoured")
     assert verdicts(told) == refused | taken
 

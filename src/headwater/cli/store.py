@@ -92,10 +92,8 @@ def run_check(store: StoreOption = None, as_json: JsonOption = False) -> None:
         if digest_of(entry.raw) != entry.digest:
             problems.append(f"log entry {number} is not what it was: its digest differs")
     opened.close()
-    if as_json:
-        print_json({"events": events, "problems": problems})
-    else:
-        typer.echo("\n".join(problems) or f"sound: {counted(events, 'event')} read")
+    told = "\n".join(problems) or f"sound: {counted(events, 'event')} read"
+    tell({"events": events, "problems": problems}, told, as_json)
     raise typer.Exit(1 if problems else 0)
 
 

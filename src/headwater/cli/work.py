@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from headwater import config
-from headwater.cli._ask import JsonOption, StoreOption, open_configured, print_json
+from headwater.cli._ask import JsonOption, StoreOption, open_configured, tell
 
 
 def register(app: typer.Typer) -> None:
@@ -48,10 +48,8 @@ def work(
             done = worker.once(every=True)
             if done is not None:
                 worker.release()
-            if as_json:
-                print_json({"held": done is not None, "done": done or {}})
-            else:
-                typer.echo("another worker is at it" if done is None else _told(done))
+            told = "another worker is at it" if done is None else _told(done)
+            tell({"held": done is not None, "done": done or {}}, told, as_json)
             return
         ended = threading.Event()
         before = signal.signal(signal.SIGTERM, lambda *_: ended.set())

@@ -20,7 +20,7 @@ from headwater.migrating import (
     marquez,
     openlineage_spark,
 )
-from headwater.migrating._rules import Finding, Report, Rule, table
+from headwater.migrating._rules import Finding, Report, Rule, blamed, table
 
 __all__ = ["TABLES", "Finding", "Report", "Rule", "check_file", "document"]
 
@@ -90,19 +90,15 @@ def _yaml(path: Path) -> Report:
         return of_server.check(values, path.name)
     problems = config.check_file(path)
     inner = values.get("transport")
-    keys = [name for name in values if name != "transport"]
-    keys += (
-        [f"transport.{name}" for name in inner] if isinstance(inner, Mapping) else ["transport"] * bool(inner)
-    )
+    inside = [f"transport.{name}" for name in inner] if isinstance(inner, Mapping) else []
     warnings = []
     if isinstance(inner, Mapping) and inner.get("type") in correlator_airflow.THEIRS:
         warnings.append(
             f"inside Airflow, write `type: {correlator_airflow.OURS}`: no OpenLineage client finds {inner['type']!r}"
         )
-    refused = {name for name in keys if any(f" {name}{end}" in each for each in problems for end in ":.")}
-    if "transport.type" in refused or any(" transport:" in each for each in problems):
-        refused |= {
-            name for name in keys if name.startswith("transport")
-        }  # nothing can be said of what it has
-    told = tuple(Finding(name, "refused" if name in refused else "honoured") for name in keys)
+    # of what a transport holds that is not known, nothing can be said
+    unknown = blamed("transport.type", problems) or any(" transport:" in each for each in problems)
+    keys = [(str(name), blamed(str(name), problems)) for name in values if name != "transport"]
+    keys += [(name, unknown or blamed(name, problems)) for name in inside]
+    told = tuple(Finding(name, "refused" if bad else "honoured") for name, bad in keys)
     return Report("openlineage.yml", told, tuple(problems), tuple(warnings))

@@ -95,6 +95,17 @@ def found(rules: Sequence[Rule], key: str, unknown: Finding | None = None) -> Fi
     return Finding(key, rule.verdict, rule.why, rule.to) if rule else unknown
 
 
+def blamed(key: str, problems: Iterable[str]) -> bool:
+    """Whether a problem is about a key, or about something in it.
+
+    >>> blamed("timeout", ["openlineage.yml: transport.timeout: must be a number"])
+    True
+    >>> blamed("time", ["openlineage.yml: transport.timeout: must be a number"])
+    False
+    """
+    return any(re.search(rf"[ .]{re.escape(key)}[:.]", each) for each in problems)
+
+
 def table(rules: Iterable[Rule]) -> str:
     """The rules as a table of Markdown."""
     lines = ["| key | verdict | |", "|---|---|---|"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import configparser
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ from headwater import config
 from headwater.config.openlineage import ours
 from headwater.errors import ConfigError
 from headwater.migrating import connect_smt, correlator_airflow, datahub_agent, dlt_openlineage, marquez
-from headwater.migrating._rules import Finding, Report, found
+from headwater.migrating._rules import Finding, Report, blamed, found
 
 KIND = "variables"
 _AIRFLOW = "AIRFLOW__OPENLINEAGE__"
@@ -142,7 +141,7 @@ def _transport(
     faults = _of_options(name, options, given)
     for key in options:
         told = found(correlator_airflow.TRANSPORT, key)
-        if any(re.search(rf"[ .]{re.escape(key)}[:.]", fault) for fault in faults):
+        if blamed(key, faults):
             keys.append(Finding(f"{name}.{key}", "refused", "the reason stands below"))
         else:
             why = told.why if told else "an option of the transport"

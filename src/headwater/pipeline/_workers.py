@@ -3,7 +3,8 @@
 Before each task a worker has every finder of modules look again at what it finds modules in. For the archives on its path,
 Spark's own jar among them, Python then reads their whole directories, in Python: 0.1 to 0.2 seconds of a core for a task
 that may take a tenth of that. A worker that no longer has these finders makes them anew when it imports something, from
-directories that are remembered; so nothing is lost by letting them go. And rows that are handed over as a list go through
+directories that are remembered; so nothing is lost by letting them go, but that an archive which is replaced under a running
+worker is not read again: Spark itself never does that. And rows that are handed over as a list go through
 such workers, while Arrow's go straight to the JVM.
 """
 
