@@ -31,6 +31,8 @@ AIRFLOW_ALL := 'apache-airflow-providers-openlineage>=2.20,<3' apache-airflow-pr
 # older dlts, each in an environment of its own
 DLTS := 1.20 1.25
 DLT_TESTS := pytest pytest-xdist hypothesis jsonschema rfc3339-validator 'psycopg[binary]' 'pandas<3' 'pyarrow>=18' deltalake
+# so that a test's JVM need not load each of Spark's classes by itself
+CLASSES := scripts/class_archive.py
 LIVE_TESTS := HEADWATER_SCALE=1 HEADWATER_LIVE=1
 # the files of a live stack side by side, each with its own servers: half of the time is spent waiting for them to start
 SIDE_BY_SIDE = -m pytest -n $(WORKERS) --dist loadfile $(SLOWEST)
@@ -54,12 +56,15 @@ WEB_READY := web/node_modules/.ready
 NODE := $(shell node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null && echo node)
 NO_NODE := needs Node 20.19 or newer with npm (Debian: apt install nodejs npm, or see nodejs.org)
 
-.PHONY: help setup check check-web test test-web test-pythons web web-if-node smoke live live-jars live-spark $(LIVE) bench results demo docs lock dist sbom clean
+.PHONY: help setup classes check check-web test test-web test-pythons web web-if-node smoke live live-jars live-spark $(LIVE) bench results demo docs lock dist sbom clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 setup: $(READY) ## make .venv with every extra and tool; done by the others where needed
+
+classes: $(READY) ## an archive of the classes that Spark loads, once: the JVMs of tests then start with half of the CPU; done by the others
+	@$(BIN)/python $(CLASSES)
 
 .tools/bin/uv:
 	@echo "getting uv into .tools"
@@ -113,13 +118,13 @@ check: $(READY) check-web ## lint, format, types, locks, layout; of the web UI, 
 	@$(BIN)/python -m pytest -qq -p no:cacheprovider tests/test_layout.py
 	@echo "check: nothing wrong"
 
-test: $(READY) test-web ## every test but the live ones; repeats cut by HEADWATER_SCALE (0.05), WORKERS=2 at a time
+test: classes test-web ## every test but the live ones; repeats cut by HEADWATER_SCALE (0.05), WORKERS=2 at a time
 	@HEADWATER_SCALE=$(HEADWATER_SCALE) $(BIN)/python -m pytest -n $(WORKERS)
 
 test-pythons: $(READY) ## the light tests and the server's on each Python that is here; those that are not are named
 	@$(BIN)/python scripts/pythons.py --uv "$(UV)" --workers $(WORKERS)
 
-live: live-jars $(ENVIRONMENTS) $(WEB) ## every live stack, at scale 1, LANES=2 of them side by side
+live: classes live-jars $(ENVIRONMENTS) $(WEB) ## every live stack, at scale 1, LANES=2 of them side by side
 	@$(BIN)/python scripts/live.py --lanes $(LANES) $(LIVE)
 
 live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all examples, 270 kills
@@ -129,7 +134,7 @@ live-backend: $(READY) ## facts, store, graph, server and spool at scale 1: all 
 live-jars: $(READY) ## the jars of the live tests from Maven, once, into ~/.cache/headwater (or HEADWATER_LIVE_JARS); JARS=… for some
 	@$(BIN)/python scripts/live_jars.py $(JARS)
 
-smoke: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready $(WEB) ## a short run on each real stack: the web UI in Chromium, DataHub's SDK, Delta and Kafka under Spark, Kafka Connect, a Spark job of Airflow 3
+smoke: classes .venvs/airflow-3/.ready .venvs/datahub/.ready $(WEB) ## a short run on each real stack: the web UI in Chromium, DataHub's SDK, Delta and Kafka under Spark, Kafka Connect, a Spark job of Airflow 3
 	@cd web && npm run --silent browser -- flows
 	@$(BIN)/python scripts/live_jars.py spark-4.1 broker connect
 	@HEADWATER_LIVE=1 $(BIN)/python -m pytest tests/capture/spark/test_live_formats.py -k 'delta or kafka'
@@ -139,22 +144,23 @@ smoke: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready $(WEB) ## a short 
 
 live-spark: live-spark-4.1 $(SPARKS:%=live-spark-%) ## the Spark programs live on 4.1 at scale 1, and on 4.0, 3.5 and 4.3 with fewer repeats, each in an environment of its own
 
-live-spark-4.1: live-jars
+live-spark-4.1: classes live-jars
 	@$(LIVE_TESTS) $(BIN)/python $(GROUPED) tests/capture/spark
 
 $(SPARKS:%=live-spark-%): live-spark-%: live-jars .venvs/spark-%/.ready
 	@echo "== Spark $*"
 	@if test -x .venvs/spark-$*/bin/python; then \
+		.venvs/spark-$*/bin/python $(CLASSES); \
 		HEADWATER_SCALE=$(OTHERS) HEADWATER_LIVE=1 .venvs/spark-$*/bin/python $(GROUPED) tests/capture/spark/test_live.py \
 			tests/capture/spark/test_live_formats.py tests/capture/spark/test_live_process.py; \
 	else \
 		echo "skipped: $$(cat .venvs/spark-$*/.ready)"; test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; \
 	fi
 
-live-kafka: live-jars ## two Connect workers with Debezium, JDBC, Iceberg and a registry, Postgres to Spark; the real transforms as judges
+live-kafka: classes live-jars ## two Connect workers with Debezium, JDBC, Iceberg and a registry, Postgres to Spark; the real transforms as judges
 	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/capture/connect
 
-live-pipeline: live-jars ## the pipeline at scale 1: twenty kills over files and Kafka, Delta, Iceberg, a standalone cluster
+live-pipeline: classes live-jars ## the pipeline at scale 1: twenty kills over files and Kafka, Delta, Iceberg, a standalone cluster
 	@$(LIVE_TESTS) $(BIN)/python $(STEALING) tests/pipeline
 
 # where it cannot be made, the reason stands in .ready instead, dated so that the next time tries again
@@ -166,7 +172,7 @@ live-pipeline: live-jars ## the pipeline at scale 1: twenty kills over files and
 	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
 	        mv $@.why $@; touch -d @0 $@; }
 
-live-airflow: $(READY) $(AIRFLOWS:%=.venvs/airflow-%/.ready) ## a DAG on Airflow 3 and 2.11, each in an environment of its own, against servers in every state
+live-airflow: classes $(AIRFLOWS:%=.venvs/airflow-%/.ready) ## a DAG on Airflow 3 and 2.11, each in an environment of its own, against servers in every state
 	@for version in $(AIRFLOWS); do \
 		if ! test -x .venvs/airflow-$$version/bin/python; then \
 			echo "Airflow $$version skipped: $$(cat .venvs/airflow-$$version/.ready)"; \
@@ -182,7 +188,7 @@ live-airflow: $(READY) $(AIRFLOWS:%=.venvs/airflow-%/.ready) ## a DAG on Airflow
 	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
 	        mv $@.why $@; touch -d @0 $@; }
 
-live-dlt: live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at scale 1 on the dlt of .venv (with Spark behind them), on 1.20 and on 1.25
+live-dlt: classes live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at scale 1 on the dlt of .venv (with Spark behind them), on 1.20 and on 1.25
 	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/capture/dlt
 	@for version in $(DLTS); do \
 		echo "== dlt $$version"; \
@@ -200,7 +206,7 @@ live-dlt: live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at scale 1 o
 	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
 	        mv $@.why $@; touch -d @0 $@; }
 
-live-demo: $(READY) ## the demo with real dlt and Spark at scale 1: each field of its shop is stirred, and held against its lineage
+live-demo: classes ## the demo with real dlt and Spark at scale 1: each field of its shop is stirred, and held against its lineage
 	@$(LIVE_TESTS) $(BIN)/python -m pytest tests/test_demo.py
 
 live-datahub: $(READY) .venvs/datahub/.ready ## DataHub delivery at scale 1: every proposal by DataHub's own SDK, S3, a Kafka broker with a registry
@@ -215,7 +221,7 @@ live-datahub: $(READY) .venvs/datahub/.ready ## DataHub delivery at scale 1: eve
 	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
 	        mv $@.why $@; touch -d @0 $@; }
 
-live-story: $(READY) .venvs/airflow-3/.ready .venvs/datahub/.ready ## the whole of docs/story.md: Postgres, Debezium, Kafka, Iceberg, Spark, Delta, dlt, DuckDB, Airflow and DataHub in one graph known beforehand
+live-story: classes .venvs/airflow-3/.ready .venvs/datahub/.ready ## the whole of docs/story.md: Postgres, Debezium, Kafka, Iceberg, Spark, Delta, dlt, DuckDB, Airflow and DataHub in one graph known beforehand
 	@$(BIN)/python scripts/live_jars.py broker connect debezium-postgres iceberg-sink avro-converter schema-registry spark-4.1
 	@$(LIVE_TESTS) $(BIN)/python -m pytest -s tests/live_story
 

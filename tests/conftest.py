@@ -15,6 +15,7 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import class_archive
 import live_jars  # here, and not where it is used: it finds its cache in the home that is there before a test has its own
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,8 +31,7 @@ SCALE = float(os.environ.get("HEADWATER_SCALE") or 0.05)
 LIVE = os.environ.get("HEADWATER_LIVE") == "1"
 REQUIRE_LIVE = os.environ.get("HEADWATER_REQUIRE_LIVE") == "1"
 
-# Spark and Kafka live for a minute here: what the second compiler makes of their code comes too late, and takes both cores
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("JDK_JAVA_OPTIONS", class_archive.options())
 
 # a shell's background job ignores Ctrl-C, and hands that on: what tests stop by it would never stop
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
