@@ -197,7 +197,8 @@ def _episodes(ended: Iterable[Attempts], verdicts: Mapping[int, Sequence[Verdict
             yield close(None)
             open_, said = [], []
         open_.append(each)
-        said.extend(verdicts.get(each.id, ()))
+        if verdicts:  # else no id need be worked out
+            said.extend(verdicts.get(each.id, ()))
     if open_:
         yield close(None)
 

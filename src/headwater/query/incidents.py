@@ -78,7 +78,9 @@ def gather(reader: Reader, *, since: int = NOW, now: int | None = None) -> Found
         for number, said in verdicts.items()
     }
     reopened = {number for number, status in ends.items() if status == "open"}
-    if since != -NOW and reopened - found.by_id().keys():  # after the test had passed: look further back
+    if (
+        since != -NOW and reopened and reopened - found.by_id().keys()
+    ):  # after the test had passed: look further back
         return gather(reader, since=-NOW, now=now)
     return found
 

@@ -6,15 +6,23 @@ before the time is read, so the cost follows what is wrong and how long it lasts
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Select, and_, exists, func, literal, or_, select
-from sqlalchemy.sql import ColumnElement
+from sqlalchemy import Connection, Select, and_, func, or_, select
 
 from headwater.facts.flows import NOW
-from headwater.store._passes import ALONE, FAILED, GROUPED, last_passes, last_successes, root_of, told_of
+from headwater.store._endings import (
+    attempts_before,
+    runs_before,
+    runs_since,
+    runs_since_of_some,
+    since_last_pass,
+    tests_of_jobs,
+    told_in,
+)
+from headwater.store._passes import ALONE, FAILED, GROUPED
 from headwater.store._schema import TABLE
 from headwater.store._written import STATE, parts
 
@@ -81,57 +89,24 @@ class Faults:
 
         A pass counts for every name of its dataset. Of a failure all attempts under its root are told, those before the pass, too.
         """
-        rows = [each for names in (ALONE, GROUPED) for each in self._since_last_pass(names, since)]
+        rows = [
+            each for names in (ALONE, GROUPED) for each in self._told(since_last_pass(names), since=since)
+        ]
         leaders = self.leaders({each.owner for each in rows})
         again = _undecided((leaders[each.owner], each) for each in rows)
         rows = [each for each in rows if (leaders[each.owner], each.test, each.field) not in again]
         members, table = self.members({leader for leader, _, _ in again}), _assertions.c
         for leader, test, field in again:
-            rows += self._ended(
-                table.dataset.in_(members[leader]), table.assertion == test, table.field == field
+            rows += self._told(
+                told_in(table.dataset.in_(members[leader]), table.assertion == test, table.field == field)
             )
-        return rows + [each for names in (ALONE, GROUPED) for each in self._attempts_before(names, since)]
+        before = [
+            each for names in (ALONE, GROUPED) for each in self._told(attempts_before(names), since=since)
+        ]
+        return rows + before
 
-    def _since_last_pass(self, names: Select[Any], since: int) -> list[Ended]:
-        cut, name, table = last_passes(names, since), names.subquery("name").c, _assertions.c
-        return self._ended(*told_of(table, name, cut), table.failed_at >= cut.at)
-
-    def _attempts_before(self, names: Select[Any], since: int) -> list[Ended]:
-        """Of failures since the last pass: what else was told under their roots before it."""
-        cut, name, table = last_passes(names, since), names.subquery("name").c, _assertions.c
-        late, run = _assertions.alias("late").c, _runs.alias("run").c
-        failed = (
-            select(cut.leader, cut.assertion, cut.field, cut.at, root_of(run).label("root"))
-            .where(
-                *told_of(late, name, cut), late.failed == FAILED, late.failed_at >= cut.at, run.id == late.run
-            )
-            .distinct()
-            .cte("again")
-            .c
-        )
-        other = names.subquery("other").c
-        return self._ended(
-            *told_of(table, other, failed), table.failed_at < failed.at, root_of(_runs.c) == failed.root
-        )
-
-    def _ended(self, *where: ColumnElement[bool]) -> list[Ended]:
-        table, root = _assertions.c, _runs.alias("root").c
-        query = (
-            select(
-                _runs.c.run_id,
-                root.run_id,
-                table.dataset,
-                table.assertion,
-                table.field,
-                table.failed,
-                table.failed_at,
-                table.first_seen,
-                table.severity,
-            )
-            .where(*where)
-            .where(_runs.c.id == table.run, root.id == root_of(_runs.c))
-        )
-        return [_made(row) for row in self._connection.execute(query)]
+    def _told(self, statement: Select[Any], **values: Any) -> list[Ended]:
+        return [_made(row) for row in self._connection.execute(statement, values)]
 
     def details(
         self, run: str, names: Collection[int], test: str, field: str
@@ -180,33 +155,7 @@ class Faults:
 
     def tests(self) -> list[Ended]:
         """The outcomes of tests that runs tell of without a dataset, by job, of those that ever failed."""
-        table, root = _tests.c, _runs.alias("root").c
-        named = exists().where(_assertions.c.run == table.run, _assertions.c.assertion == table.test)
-        failed = (
-            select(_runs.c.job, table.test)
-            .join(_runs, _runs.c.id == table.run)
-            .where(table.failed == FAILED, _runs.c.job.is_not(None), ~named)
-            .distinct()
-            .subquery()
-        )
-        query = (
-            select(
-                _runs.c.run_id,
-                root.run_id,
-                _runs.c.job,
-                table.test,
-                literal(""),
-                table.failed,
-                table.failed_at,
-                table.first_seen,
-                table.severity,
-            )
-            .select_from(failed.join(_runs, _runs.c.job == failed.c.job))
-            .join(_tests, and_(table.run == _runs.c.id, table.test == failed.c.test))
-            .join(root.id.table, root.id == root_of(_runs.c))
-            .where(~named)
-        )
-        return [_made(row) for row in self._connection.execute(query)]
+        return self._told(tests_of_jobs())
 
     def runs(self, since: int = NOW) -> list[Ended]:
         """How the runs of jobs that ever failed ended, each job's from its last success before `since` on.
@@ -214,11 +163,12 @@ class Faults:
         A run whose child failed, or whose own test did, is left out: it is a consequence that its cause tells of. So is one with
         an error of its own, where its job is nothing but a test: dbt tells the test's failure as the error of its run.
         """
-        rows = self._runs_since(since)
+        rows = self._ended_runs(runs_since, since=since)
         if again := {key[0] for key in _undecided((row.owner, row) for _, row in rows)}:
             rows = [row for row in rows if row[1].owner not in again]
-            rows += [row for part in parts(again) for row in self._runs_since(-NOW, part)]
-        rows += self._runs_before(since)
+            for part in parts(again):
+                rows += self._ended_runs(runs_since_of_some, since=-NOW, jobs=part)
+        rows += self._ended_runs(runs_before, since=since)
         above, tested = self._consequences() if any(each.failed for _, each in rows) else (set(), set())
         testing = set(self._connection.execute(select(_jobs.c.id).where(_jobs.c.kind == "TEST")).scalars())
         return [
@@ -228,36 +178,12 @@ class Faults:
             or (number not in above and (number not in tested or (each.error and each.owner not in testing)))
         ]
 
-    def _runs_since(self, since: int, jobs: Collection[int] | None = None) -> list[tuple[int, Ended]]:
-        cut = last_successes(since, jobs)
-        return self._ended_runs(_runs.c.job == cut.job, _runs.c.ended_at >= cut.at)
-
-    def _runs_before(self, since: int) -> list[tuple[int, Ended]]:
-        """Of runs that failed since the last success: what else of their jobs ended under their roots before it."""
-        cut, late = last_successes(since), _runs.alias("late").c
-        failed = (
-            select(cut.job, cut.at, root_of(late).label("root"))
-            .where(late.job == cut.job, late.state == STATE["FAIL"], late.ended_at >= cut.at)
-            .distinct()
-            .cte("again")
-            .c
-        )
-        return self._ended_runs(
-            _runs.c.job == failed.job, _runs.c.ended_at < failed.at, root_of(_runs.c) == failed.root
-        )
-
-    def _ended_runs(self, *where: ColumnElement[bool]) -> list[tuple[int, Ended]]:
-        root = _runs.alias("root").c
-        found: list[tuple[int, Ended]] = []
-        for state in ("FAIL", "COMPLETE"):
-            query = select(
-                _runs.c.id, _runs.c.run_id, root.run_id, _runs.c.job, _runs.c.ended_at, _runs.c.error
-            ).where(*where, _runs.c.state == STATE[state], root.id == root_of(_runs.c))
-            for number, run, top, job, ended, error in self._connection.execute(query):
-                found.append(
-                    (number, Ended(run, top, job, "", "", state == "FAIL", ended, ended, None, error))
-                )
-        return found
+    def _ended_runs(self, statement: Callable[[str], Select[Any]], **values: Any) -> list[tuple[int, Ended]]:
+        return [
+            (number, Ended(run, top, job, "", "", state == "FAIL", ended, ended, None, error))
+            for state in ("FAIL", "COMPLETE")
+            for number, run, top, job, ended, error in self._connection.execute(statement(state), values)
+        ]
 
     def _consequences(self) -> tuple[set[int], set[int]]:
         """Runs whose children failed, or whose children's tests did; and runs whose own tests did."""

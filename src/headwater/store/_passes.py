@@ -1,14 +1,14 @@
 """store._passes: a time -> when each test and job that ever failed last passed before it, as a part of a statement.
 
-Each is a table that `store._incidents` joins with what came after: the database finds all of it in one statement.
+Each is a table that `store._incidents` joins with what came after: the database finds all of it in one statement. The time, and
+the jobs where only some are meant, are parameters: to put such a statement together takes longer than to have it answered, so that each is made once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Select, func, literal, literal_column, select
+from sqlalchemy import Select, bindparam, func, literal_column, select
 from sqlalchemy.sql import ColumnElement
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
@@ -27,10 +27,12 @@ GROUPED = select(_datasets.c.id.label("name"), _datasets.c.canonical.label("lead
 )
 # written out: SQLite takes a partial index only for what it can read in the statement
 FAILED: ColumnElement[int] = literal_column("1")
+SINCE = bindparam("since", type_=_runs.c.ended_at.type)
+JOBS = bindparam("jobs", expanding=True)
 
 
-def last_passes(names: Select[Any], since: int) -> Columns:
-    """Each test that ever failed, and when it last passed before `since` under any name of its dataset."""
+def last_passes(names: Select[Any]) -> Columns:
+    """Each test that ever failed, and when it last passed before SINCE under any name of its dataset; never: -NOW."""
     table, before = _assertions.c, _assertions.alias("before").c
     name, other = names.subquery("failing").c, names.subquery("passing").c
     ever = (
@@ -53,7 +55,7 @@ def last_passes(names: Select[Any], since: int) -> Columns:
             before.assertion == failed.c.assertion,
             before.field == failed.c.field,
             before.failed == 0,
-            before.failed_at < literal(since),
+            before.failed_at < SINCE,
         )
         .order_by(before.failed_at.desc())
         .limit(1)
@@ -66,14 +68,14 @@ def last_passes(names: Select[Any], since: int) -> Columns:
     return cut.distinct().cte("cut").c
 
 
-def last_successes(since: int, jobs: Collection[int] | None = None) -> Columns:
-    """Each job that ever failed, and when it last succeeded before `since`."""
+def last_successes(*, some: bool = False) -> Columns:
+    """Each job that ever failed, or each of JOBS that did, and when it last succeeded before SINCE; never: -NOW."""
     failed, before = _runs.alias("failed").c, _runs.alias("before").c
-    which = failed.job.in_(jobs) if jobs is not None else failed.job.is_not(None)
+    which = failed.job.in_(JOBS) if some else failed.job.is_not(None)
     ever = select(failed.job).where(failed.state == STATE["FAIL"], which).distinct().subquery().c
     last = (
         select(func.max(before.ended_at))
-        .where(before.state == STATE["COMPLETE"], before.job == ever.job, before.ended_at < literal(since))
+        .where(before.state == STATE["COMPLETE"], before.job == ever.job, before.ended_at < SINCE)
         .scalar_subquery()
     )
     return select(ever.job, func.coalesce(last, -NOW).label("at")).subquery().c

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, Select, and_, func, select
 
 from headwater.facts.derive import RANK
 from headwater.store._packing import unpack
@@ -42,22 +43,7 @@ class Writes:
 
     def schemas(self) -> list[tuple[int, bytes, int, int]]:
         """(dataset, schema, first and last written) of datasets that were written with more than one."""
-        table, number = TABLE["schemas"].c, func.coalesce(_datasets.c.canonical, _datasets.c.id)
-        every = (
-            select(
-                number.label("dataset"),
-                table.schema,
-                func.min(table.first_written).label("first"),
-                func.max(table.last_written).label("last"),
-            )
-            .join(_datasets, _datasets.c.id == table.dataset)
-            .where(table.first_written.is_not(None))
-            .group_by(number, table.schema)
-            .cte("every")
-        )
-        many = select(every.c.dataset).group_by(every.c.dataset).having(func.count() > 1)
-        query = select(every).where(every.c.dataset.in_(many))
-        return [(row[0], row[1], row[2], row[3]) for row in self._connection.execute(query)]
+        return [(row[0], row[1], row[2], row[3]) for row in self._connection.execute(_several_schemas())]
 
     def fields(self, schemas: Collection[bytes]) -> dict[bytes, list[dict[str, Any]]]:
         """The fields of schemas."""
@@ -222,6 +208,25 @@ class Writes:
             )
             for side, table in (("in", TABLE["inputs"]), ("out", _outputs))
         }
+
+
+@cache
+def _several_schemas() -> Select[Any]:
+    table, number = TABLE["schemas"].c, func.coalesce(_datasets.c.canonical, _datasets.c.id)
+    every = (
+        select(
+            number.label("dataset"),
+            table.schema,
+            func.min(table.first_written).label("first"),
+            func.max(table.last_written).label("last"),
+        )
+        .join(_datasets, _datasets.c.id == table.dataset)
+        .where(table.first_written.is_not(None))
+        .group_by(number, table.schema)
+        .cte("every")
+    )
+    many = select(every.c.dataset).group_by(every.c.dataset).having(func.count() > 1)
+    return select(every).where(every.c.dataset.in_(many))
 
 
 def parts(values: Iterable[Any]) -> Iterable[list[Any]]:
