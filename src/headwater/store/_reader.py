@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -126,13 +127,10 @@ class Reader:
 
     def nodes(self, kind: str, numbers: Collection[int]) -> dict[int, dict[str, Any]]:
         """What stands in the tables of jobs or datasets for these numbers."""
-        table = TABLE[_NODES[kind]]
-        found: dict[int, dict[str, Any]] = {}
+        columns, found = _kept(kind), dict[int, dict[str, Any]]()
         for part in _parts(numbers):
-            for row in self._connection.execute(select(table).where(table.c.id.in_(part))).mappings():
-                found[row["id"]] = {
-                    key: value for key, value in row.items() if not key.endswith("_at") or key in _TIMES
-                }
+            query = select(*columns.values()).where(columns["id"].in_(part))
+            found |= {row.id: dict(zip(columns, row, strict=True)) for row in self._connection.execute(query)}
         return found
 
     def names_of(self, dataset: int) -> list[tuple[int, str, str]]:
@@ -353,6 +351,13 @@ def _visible(kind: str) -> ColumnElement[bool]:
 
 def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+@cache
+def _kept(kind: str) -> dict[str, ColumnElement[Any]]:
+    """The columns of jobs or datasets, but for the times that only merging needs."""
+    columns = TABLE[_NODES[kind]].c
+    return {each.name: each for each in columns if not each.name.endswith("_at") or each.name in _TIMES}
 
 
 def _parts(numbers: Collection[int]) -> Iterable[Sequence[int]]:
