@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 import headwater.pipeline.sources._reading as reading
 from headwater import pipeline
 from headwater.cli.demo import recorded
-from headwater.errors import ConfigError
+from headwater.errors import ConfigError, NotFound
+from headwater.pipeline.sinks import open_sink
 from headwater.pipeline.sources._reading import Split, read
 from headwater.transport.spool import SpoolTransport
 
@@ -213,3 +214,11 @@ def test_the_command_says_so_and_exits_as_documented(tmp_path: Path) -> None:
     assert missing.returncode == 2
     assert "nowhere" in missing.stderr
     assert "Traceback" not in missing.stderr
+
+
+def test_to_look_at_a_store_that_is_not_there_makes_none(tmp_path: Path) -> None:
+    file = tmp_path / "x.db"
+    for look in (lambda sink: sink.status(None), lambda sink: sink.rows(None, "jobs")):
+        with pytest.raises(NotFound, match=r"no store at .*x\.db yet"):
+            look(open_sink(f"sqlite:///{file}"))
+    assert not file.exists()

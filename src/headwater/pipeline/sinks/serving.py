@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from headwater.errors import ConfigError
+from headwater.errors import ConfigError, NotFound
 from headwater.facts.fold import Tables
 from headwater.facts.tables import TABLES
 from headwater.pipeline._columns import KEPT, batches_of, columns, ddl, from_arrow
 from headwater.pipeline._workers import frame_of
 from headwater.pipeline.steps import TALLY
-from headwater.store import Batch, Entry, Reject, open_store
+from headwater.store import Batch, Entry, Reject, Store, missing, open_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,7 +56,7 @@ class Serving:
         """A table, as the store has it."""
         if table not in TABLES:
             raise ConfigError(f"a serving store keeps no table {table!r}: see `headwater store rejects`")
-        store = open_store(self.url, **self._options)
+        store = self._there()
         try:
             found = store.dump()[table]
         finally:
@@ -81,11 +81,17 @@ class Serving:
 
     def status(self, spark: SparkSession) -> dict[str, Any]:
         """How many rows each table has."""
-        store = open_store(self.url, **self._options)
+        store = self._there()
         try:
             return {"rows": store.counts()}
         finally:
             store.close()
+
+    def _there(self) -> Store:
+        """The store, to be looked at: that makes none."""
+        if path := missing(self.url):
+            raise NotFound(f"there is no store at {path} yet: `headwater pipeline run` makes one")
+        return open_store(self.url, **self._options)
 
 
 def _chunks(parts: DataFrame) -> Iterator[tuple[Tables, list[Entry], list[Reject]]]:
