@@ -145,6 +145,9 @@ class Forget(Said, frozen=True, tag="forget"):
         return []
 
 
+_YEAR_10000 = 253_402_300_800_000_000
+
+
 class SetIncident(Said, frozen=True, tag="incident"):
     """Acknowledge, resolve, mute or reopen an incident, or leave a note on it."""
 
@@ -165,6 +168,10 @@ class SetIncident(Said, frozen=True, tag="incident"):
             raise EventError("note", "a verdict without a status is a note, and has none")
         if not 0 <= self.incident < 1 << 63:
             raise EventError("incident", f"{self.incident} is no incident's id")
+        if self.until is not None and not 0 <= self.until < _YEAR_10000:
+            raise EventError(
+                "until", f"{self.until} is no time between 1970 and the year 10000, in microseconds"
+            )
         row: dict[str, Any] = {
             name: (self.at, value) for name in ("reason", "note") if (value := text(getattr(self, name)))
         }
