@@ -152,6 +152,14 @@ def test_help_lists_commands_in_their_order() -> None:
     assert tuple(re.findall(r"^  (\w+) ", top, re.MULTILINE)) == cli.COMMANDS
 
 
+def test_a_command_does_not_wait_for_the_others_to_be_imported() -> None:
+    program = "import sys, headwater.cli as c; sys.argv = ['headwater', 'search', '--help']\ntry: c.main()\nexcept SystemExit: pass\n"
+    program += "print(sorted(set(c.COMMANDS) & {name.rpartition('.')[2] for name in sys.modules if name.startswith('headwater.cli.')}))"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "headwater search" in said
+    assert said.splitlines()[-1] == "['search']"
+
+
 def test_the_version_is_one_of_semantic_versioning() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(?:(?:a|b|rc|\.dev)\d+)?", headwater.__version__)
 

@@ -7,6 +7,7 @@ run `make docs`; the surface and docs tests ask for the rest.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -48,11 +49,11 @@ COMMANDS = (
 
 class _Top(Group):
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)  # typer would put groups behind the rest
+        return [name for name in COMMANDS if name in self.commands]  # typer would put groups behind the rest
 
 
-def build_app() -> typer.Typer:
-    """The whole command line."""
+def build_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command line, whole or with some of its commands."""
     app = group(
         "Where data comes from and what breaks when it changes: lineage of Spark, Kafka Connect, dlt and Airflow.",
         cls=_Top,
@@ -61,7 +62,7 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     )
     app.callback()(_top)
-    for name in COMMANDS:
+    for name in commands:
         import_module(f"headwater.cli.{name}").register(app)
     return app
 
@@ -84,8 +85,10 @@ def _top(
 
 def main() -> None:
     """Run the command line; an error of ours becomes its message and its exit code."""
+    # to import all of them takes longer than most take to answer
+    asked = [word for word in sys.argv[1:2] if word in COMMANDS]
     try:
-        said = build_app()(standalone_mode=False)
+        said = build_app(asked or COMMANDS)(standalone_mode=False)
         code = said if isinstance(said, int) else 0  # what a command raised typer.Exit with
     except HeadwaterError as fault:
         typer.echo(f"headwater: {fault}", err=True)
