@@ -1,4 +1,4 @@
-"""live: targets of the Makefile -> each run by make, some side by side; how long each took, what failed, what was left running.
+"""live: targets of the Makefile -> each run by make, some side by side; what each took, what failed, what was left running.
 
     python scripts/live.py [--lanes 2] live-backend live-kafka …
 
@@ -37,6 +37,17 @@ class Suite:
     log: Path
     process: subprocess.Popen[bytes]
     began: float
+    cpu: float = 0.0
+    """Seconds of the processor, once it has ended: its own and of all that it waited for."""
+
+    def ended(self) -> bool:
+        """Whether it has, and then what it took."""
+        pid, status, used = os.wait4(self.process.pid, os.WNOHANG)
+        if not pid:
+            return False
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu = used.ru_utime + used.ru_stime
+        return True
 
     def said(self, pattern: str) -> list[str]:
         """What its log has of a kind."""
@@ -62,7 +73,7 @@ def main() -> int:
             while waiting and len(running) < asked.lanes:
                 running.append(start(waiting.popleft(), run, asked.folder))
             time.sleep(0.5)
-            for suite in [each for each in running if each.process.poll() is not None]:
+            for suite in [each for each in running if each.ended()]:
                 running.remove(suite)
                 failed += [suite.target] if suite.process.returncode else []
                 print(ending(suite), flush=True)
@@ -111,7 +122,8 @@ def ending(suite: Suite) -> str:
     """How it ended."""
     counts = suite.said(r"\d+ (?:passed|failed|skipped|error)[^\n]*? in [\d.]+s")
     outcome = "ok" if suite.process.returncode == 0 else f"FAILED, see {suite.log}"
-    return f"{suite.target}: {outcome}, {minutes(time.monotonic() - suite.began)}; {'; '.join(counts)}"
+    took = f"{minutes(time.monotonic() - suite.began)}, {minutes(suite.cpu)} of CPU"
+    return f"{suite.target}: {outcome}, {took}; {'; '.join(counts)}"
 
 
 def stop(run: str, patience: float = 10) -> None:
