@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Select, bindparam, func, literal_column, select
+from sqlalchemy import BindParameter, Select, bindparam, func, literal_column, select
 from sqlalchemy.sql import ColumnElement
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
@@ -27,8 +27,8 @@ GROUPED = select(_datasets.c.id.label("name"), _datasets.c.canonical.label("lead
 )
 # written out: SQLite takes a partial index only for what it can read in the statement
 FAILED: ColumnElement[int] = literal_column("1")
-SINCE = bindparam("since", type_=_runs.c.ended_at.type)
-JOBS = bindparam("jobs", expanding=True)
+SINCE: BindParameter[int] = bindparam("since", type_=_runs.c.ended_at.type)
+JOBS: BindParameter[Any] = bindparam("jobs", expanding=True)
 
 
 def last_passes(names: Select[Any]) -> Columns:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Select, and_, func, select
+from sqlalchemy import BindParameter, Connection, Integer, Select, and_, bindparam, func, select
 
 from headwater.facts.derive import RANK
 from headwater.store._packing import unpack
@@ -93,40 +93,13 @@ class Writes:
         only say that it runs) counts from when it last said so.
         """
         found: list[Wrote] = []
-        listed = list(names)
-        runs, root = _runs.c, _runs.alias("root").c
         for job in jobs:
-            ended = [
-                (runs.io.is_not(None), runs.ended_at),
-                (runs.state == STATE["FAIL"], runs.ended_at),
-                (runs.state == STATE["ABORT"], runs.ended_at),
-                (runs.state == STATE["RUNNING"], runs.first_seen),
-            ]
             mine: dict[str, Wrote] = {}
-            for which, clock in ended:
-                query = (
-                    select(
-                        runs.id,
-                        runs.run_id,
-                        root.run_id,
-                        runs.job,
-                        runs.ended_at,
-                        runs.last_seen,
-                        runs.state,
-                        runs.error,
-                        _outputs.c.rows,
-                        _outputs.c.schema,
-                    )
-                    .select_from(_runs)
-                    .join(root.id.table, root.id == func.coalesce(runs.root, runs.parent, runs.id))
-                    .where(runs.job == job, which, clock <= until)
-                    .order_by(clock.desc(), runs.run_id.desc())
-                    .limit(limit)
-                )
-                query = query.join(_outputs, and_(_outputs.c.run == runs.id, _outputs.c.dataset.in_(listed)))
-                for row in self._connection.execute(query):
+            asked = {"asked": job, "until": until, "names": list(names), "most": limit}
+            for statement in _last_written():
+                for row in self._connection.execute(statement, asked):
                     at = row[4] if row[4] is not None else min(row[5], until)
-                    mine.setdefault(row[1], Wrote(*row[:4], at, *row[6:10]))
+                    mine.setdefault(row[1], Wrote._make((*row[:4], at, *row[6:10])))
             found += sorted(mine.values(), key=lambda each: (-each.ended_at, each.run))[:limit]
         return sorted(found, key=lambda each: (-each.ended_at, each.run))
 
@@ -177,26 +150,7 @@ class Writes:
 
     def of_run(self, run: str) -> dict[str, Any] | None:
         """A run with its job's name and the run it belongs to."""
-        runs, jobs, above = _runs.c, TABLE["jobs"].c, _runs.alias("above").c
-        query = (
-            select(
-                runs.run_id,
-                runs.state,
-                runs.started_at,
-                runs.first_seen,
-                runs.ended_at,
-                runs.error,
-                runs.producer,
-                runs.job,
-                jobs.namespace,
-                jobs.name,
-                above.run_id.label("parent"),
-            )
-            .select_from(_runs.join(TABLE["jobs"], jobs.id == runs.job, isouter=True))
-            .join(above.id.table, above.id == runs.parent, isouter=True)
-            .where(runs.run_id == run)
-        )
-        found = self._connection.execute(query).mappings().first()
+        found = self._connection.execute(_of_run(), {"asked": run}).mappings().first()
         return dict(found) if found is not None else None
 
     def touched(self, run: str) -> dict[str, set[int]]:
@@ -208,6 +162,70 @@ class Writes:
             )
             for side, table in (("in", TABLE["inputs"]), ("out", _outputs))
         }
+
+
+# ---- statements that are asked for often, each made once: that takes longer than to have it answered
+
+
+@cache
+def _last_written() -> list[Select[Any]]:
+    """The last runs of a job that wrote one of some names, for each way in which a run may have ended."""
+    runs, root = _runs.c, _runs.alias("root").c
+    job = bindparam("asked", type_=runs.job.type)
+    until = bindparam("until", type_=runs.ended_at.type)
+    names: BindParameter[Any] = bindparam("names", expanding=True)
+    query = (
+        select(
+            runs.id,
+            runs.run_id,
+            root.run_id,
+            runs.job,
+            runs.ended_at,
+            runs.last_seen,
+            runs.state,
+            runs.error,
+            _outputs.c.rows,
+            _outputs.c.schema,
+        )
+        .select_from(_runs)
+        .join(root.id.table, root.id == func.coalesce(runs.root, runs.parent, runs.id))
+        .join(_outputs, and_(_outputs.c.run == runs.id, _outputs.c.dataset.in_(names)))
+    )
+    endings = (
+        (runs.io.is_not(None), runs.ended_at),
+        (runs.state == STATE["FAIL"], runs.ended_at),
+        (runs.state == STATE["ABORT"], runs.ended_at),
+        (runs.state == STATE["RUNNING"], runs.first_seen),
+    )
+    return [
+        query.where(runs.job == job, which, clock <= until)
+        .order_by(clock.desc(), runs.run_id.desc())
+        .limit(bindparam("most", type_=Integer))
+        for which, clock in endings
+    ]
+
+
+@cache
+def _of_run() -> Select[Any]:
+    runs, jobs, above = _runs.c, TABLE["jobs"].c, _runs.alias("above").c
+    return (
+        select(
+            runs.run_id,
+            runs.state,
+            runs.started_at,
+            runs.first_seen,
+            runs.ended_at,
+            runs.error,
+            runs.producer,
+            runs.job,
+            jobs.namespace,
+            jobs.name,
+            above.run_id.label("parent"),
+        )
+        .select_from(_runs.join(TABLE["jobs"], jobs.id == runs.job, isouter=True))
+        .join(above.id.table, above.id == runs.parent, isouter=True)
+        .where(runs.run_id == bindparam("asked", type_=runs.run_id.type))
+    )
 
 
 @cache
