@@ -33,7 +33,8 @@ def test_ten_thousand_queries_over_ever_new_directories_in_flat_memory(
             ended += sum(event["eventType"] in TERMINAL for event in interpret(record, s))
         if number in (queries // 4, queries - 1):
             gc.collect()
-            sizes.append(sys.getallocatedblocks())  # tracing each of them would take three times as long as the work
+            sizes.append(sys.getallocatedblocks())  # to trace each would take three times as long as the work
     assert ended == queries
     assert not s.executions
-    assert sizes[1] < sizes[0] + queries // 4, sizes  # to keep one thing of each query would be three times as much
+    # to keep one thing of each query would be three times as much
+    assert sizes[1] < sizes[0] + queries // 4, sizes
