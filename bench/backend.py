@@ -31,7 +31,9 @@ from statistics import median
 from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "tests"))
+sys.path += [str(ROOT / "tests"), str(ROOT / "scripts")]
+
+import pythons  # noqa: E402
 
 from headwater.ingest import ingest_all  # noqa: E402
 from headwater.store import open_store  # noqa: E402
@@ -191,13 +193,14 @@ def rentgen_python() -> str | None:
     home = ROOT / ".venvs" / "rentgen"
     python = home / "bin" / "python"
     if not python.exists():
-        newest = next((each for each in ("3.12", "3.13", "3.14") if works(f"python{each}")), None)
         uv = shutil.which("uv") or str(ROOT / ".tools" / "bin" / "uv")
-        if newest is None or not Path(uv).exists():
+        here = pythons.found(uv) if Path(uv).exists() else {}
+        newest = next((here[each] for each in ("3.12", "3.13", "3.14") if each in here), None)
+        if newest is None:
             say(f"data-rentgen is skipped: it needs Python 3.12 or newer and uv (found {newest}, {uv})")
             return None
         made = subprocess.run(
-            [uv, "venv", "--quiet", "--no-project", "--python", newest, str(home)],
+            [uv, "venv", "--quiet", "--no-project", "--python", str(newest), str(home)],
             capture_output=True,
             text=True,
             check=False,
@@ -217,12 +220,6 @@ def rentgen_python() -> str | None:
             say(f"data-rentgen is skipped: {done.stderr.strip()[-300:]}")
             return None
     return str(python)
-
-
-def works(program: str) -> bool:
-    """Whether it is there, and not only a version manager's word for it."""
-    found = shutil.which(program)
-    return found is not None and subprocess.run([found, "--version"], capture_output=True).returncode == 0
 
 
 # --- asking

@@ -7,7 +7,8 @@
     notes.aim("under 20 ms at the median", "8.2 ms", met=True)
     notes.keep()
 
-Figures of a full size are replaced by those of a full size only, unless `BENCH_REPLACE=1` says otherwise.
+Figures of a full size are replaced by those of a full size only, unless `BENCH_REPLACE=1` says otherwise; those of a part (`--only`)
+replace that part.
 """
 
 from __future__ import annotations
@@ -110,9 +111,22 @@ def write(file: Path, told: dict[str, Any]) -> bool:
     if kept.get("full") and not told["full"] and os.environ.get("BENCH_REPLACE") != "1":
         print(f"{file} is left as it is: it is of full size, and this was not (BENCH_REPLACE=1 replaces it)", file=sys.stderr)  # fmt: skip
         return False
+    if kept.get("full") == told["full"] and "--only" in told.get("command", "").split():
+        told = _within(kept, told)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(told, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     return True
+
+
+def _within(kept: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+    """Figures with those of a part in place of what stood there for it."""
+    told = {**kept, "taken": part["taken"], "versions": part["versions"]}
+    for name in ("tables", "plots"):
+        told[name] = kept[name] | part[name]
+    for name, keys in (("aims", ("aim",)), ("ratios", ("peer", "what"))):
+        rows = {tuple(row[key] for key in keys): row for row in (*kept[name], *part[name])}
+        told[name] = list(rows.values())
+    return told
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

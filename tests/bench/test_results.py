@@ -140,3 +140,25 @@ def test_notes_take_their_file_from_the_command_line(
     assert set(told["versions"]) == {"headwater", "msgspec"}
     assert {"cores", "date", "load", "python", "processor"} <= told["taken"].keys()
     assert "Some:\n\n| a | b |\n|---|---|\n| 1 | two |" in capsys.readouterr().out
+
+
+def test_figures_of_a_part_replace_that_part(tmp_path: Path) -> None:
+    def told(command: str, ms: int, *names: str) -> dict[str, Any]:
+        return {
+            "command": command, "full": True, "taken": {"date": str(ms)}, "versions": {}, "words": [], "plots": {},
+            "tables": {name: {"rows": [[f"{ms} ms"]]} for name in names},
+            "aims": [{"aim": f"{name} under 9 ms", "measured": f"{ms} ms", "met": ms < 9} for name in names],
+            "ratios": [{"peer": "other", "what": name, "times": ms} for name in names],
+        }  # fmt: skip
+
+    write, file = noting().write, tmp_path / "figures.json"
+    assert write(file, told("bench/x.py --full", 5, "reads", "writes"))
+    assert write(file, told("bench/x.py --full --only writes", 20, "writes"))
+    kept = json.loads(file.read_text())
+    assert kept["command"] == "bench/x.py --full"
+    assert {name: table["rows"] for name, table in kept["tables"].items()} == {
+        "reads": [["5 ms"]],
+        "writes": [["20 ms"]],
+    }
+    assert [each["met"] for each in kept["aims"]] == [True, False]
+    assert [each["times"] for each in kept["ratios"]] == [5, 20]
