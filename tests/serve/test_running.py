@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -27,7 +28,7 @@ from sqlalchemy import text
 from headwater import keys
 from headwater.errors import ConfigError, NotFound
 from headwater.facts.commands import SetTag
-from headwater.ingest import command
+from headwater.ingest import command, ingest_all
 from headwater.query.audit import audit
 from headwater.serve import Serving, create_app
 from headwater.serve.auth import check_keys
@@ -518,3 +519,36 @@ def test_a_large_event_costs_a_bounded_many_times_its_size(tmp_path: Path) -> No
     print(f"{used / len(large):.1f} times the event, {again / len(large):.1f} after four")
     assert used < 8 * len(large)
     assert again < 10 * len(large)  # nothing of it stays
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_a_hub_of_five_thousand_edges_is_answered_in_bounded_memory(store: Store, store_url: str) -> None:
+    """As docs/graph.md says: cut and counted unless asked for whole, and less than 150 MB of the server's memory for all of it."""
+    hub = {"namespace": "db", "name": "hub"}
+    readers = (
+        event(
+            f"reader {number}",
+            eventType="COMPLETE",
+            run={"runId": str(UUID(int=number))},
+            inputs=[hub],
+            outputs=[{"namespace": "db", "name": f"out {number}"}],
+        )
+        for number in range(5_000)
+    )
+    for outcome in ingest_all(store, (json.dumps(each).encode() for each in readers)):
+        assert not outcome.rejected
+    node = {"node": "dataset:db:hub"}
+    with serving(store_url) as server, httpx.Client(base_url=server.url, timeout=300) as client:
+        assert client.get("/hw/v1/graph", params={"node": "dataset:db:out 7"}).status_code == 200
+        idle = peak(server)
+        cut = client.get("/hw/v1/graph", params=node).json()
+        start = next(each for each in cut["nodes"] if each["id"] == "dataset:db:hub")
+        assert (len(cut["nodes"]), cut["cut"], start["more"]) == (1_001, True, {"down": 4_500})
+        whole = client.get("/hw/v1/graph", params={**node, "fan": 5_000, "limit": 10_001}).json()
+        assert len(whole["edges"]) == 10_000
+        assert len(client.get("/hw/v1/impact", params=node).json()["datasets"]) == 5_000
+        theirs = client.get("/api/v1/lineage", params={"nodeId": node["node"], "depth": 1}).json()
+        assert "dataset:db:hub" in {each["id"] for each in theirs["graph"]}
+        used = peak(server) - idle
+    print(f"{used / 1e6:.0f} MB")
+    assert used < 150_000_000
