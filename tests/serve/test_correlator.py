@@ -500,3 +500,5 @@ def test_our_own_paths(client: httpx.Client) -> None:
         == []
     )
     assert client.post("/hw/v1/watches", json={"pattern": "x/*", "measure": "mood"}).status_code == 422
+    halves = {"pattern": "x/*", "measure": "volume", "history": 7.5}
+    assert client.post("/hw/v1/watches", json=halves).status_code == 422

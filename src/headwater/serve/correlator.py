@@ -42,6 +42,7 @@ from headwater.serve.deciding import (
     who,
     words_of,
 )
+from headwater.serve.schemas import TakesStatus
 
 _STATUSES = ("active", "resolved", "muted", "all")
 _ALLOWED = {
@@ -109,7 +110,7 @@ def get_incident(state: State, id: IncidentId) -> dict[str, Any]:
         return _detail(reader, incident, found)
 
 
-@patch("/api/v1/incidents/{id:str}/status", scope="admin")
+@patch("/api/v1/incidents/{id:str}/status", scope="admin", operation_class=TakesStatus)
 async def patch_status(request: Request[Any, Any, State], state: State, id: IncidentId) -> dict[str, Any]:
     """Acknowledge, resolve or mute an incident."""
     number = number_of(id)

@@ -26,6 +26,7 @@ from headwater.serve.deciding import (
     who,
     words_of,
 )
+from headwater.serve.schemas import TakesDecision, TakesNote, TakesPattern, TakesWatch
 
 IncidentId = Annotated[str, PathParameter(description="The number of an incident.")]
 
@@ -61,7 +62,7 @@ def get_one(state: State, id: IncidentId) -> dict[str, Any]:
     return show_incident(state.store, number_of(id))
 
 
-@patch("/hw/v1/incidents/{id:str}", scope="admin")
+@patch("/hw/v1/incidents/{id:str}", scope="admin", operation_class=TakesDecision)
 async def patch_one(request: Request[Any, Any, State], state: State, id: IncidentId) -> dict[str, Any]:
     """Decide on it: `{"status": "acknowledged|resolved|muted|open", "reason", "note", "days"}`."""
     number, body = number_of(id), await read_object(request)
@@ -72,7 +73,7 @@ async def patch_one(request: Request[Any, Any, State], state: State, id: Inciden
     return await sync_to_thread(show_incident, state.store, number)
 
 
-@post("/hw/v1/incidents/{id:str}/notes", scope="admin", status_code=201)
+@post("/hw/v1/incidents/{id:str}/notes", scope="admin", status_code=201, operation_class=TakesNote)
 async def post_note(request: Request[Any, Any, State], state: State, id: IncidentId) -> dict[str, Any]:
     """Leave a note: `{"note": "…"}`."""
     number, body = number_of(id), await read_object(request)
@@ -89,7 +90,7 @@ def get_joined(state: State) -> dict[str, Any]:
     return correlation(state.store)
 
 
-@post("/hw/v1/correlation/patterns", scope="admin", status_code=201)
+@post("/hw/v1/correlation/patterns", scope="admin", status_code=201, operation_class=TakesPattern)
 async def post_pattern(request: Request[Any, Any, State], state: State) -> dict[str, Any]:
     """Save a suggested pattern as an alias rule: `{"pattern", "canonical"}`; it holds at once, for the past too."""
     body = await read_object(request)
@@ -109,7 +110,7 @@ def get_watches(state: State) -> list[dict[str, Any]]:
     return watches(state.store)
 
 
-@post("/hw/v1/watches", scope="admin", status_code=201)
+@post("/hw/v1/watches", scope="admin", status_code=201, operation_class=TakesWatch)
 async def post_watch(request: Request[Any, Any, State], state: State) -> list[dict[str, Any]]:
     """Watch datasets, or stop: `{"pattern", "measure": "volume|freshness", "live", "sensitivity", "history"}`."""
     body = await read_object(request)
@@ -124,6 +125,8 @@ def _numbers(body: dict[str, Any]) -> dict[str, Any]:
     for name, value in found.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1000:
             raise Unprocessable(f"{name} must be a number of at most 1000")
+    if not isinstance(found.get("history", 5), int):
+        raise Unprocessable("history must be a whole number of runs")
     return found
 
 
