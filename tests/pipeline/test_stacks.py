@@ -68,23 +68,31 @@ def needed(need: Any) -> str:
     return ",".join(map(str, found))
 
 
+# hundreds of statements, each of few rows: to write, compile and load code for each takes longer than to go without
+SMALL = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
 def delta(jars: str) -> dict[str, str]:
     return {
+        **SMALL,
         "spark.jars": jars,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.shuffle.partitions": "2",
     }
 
 
 def iceberg(jars: str, warehouse: Path) -> dict[str, str]:
     return {
+        **SMALL,
         "spark.jars": jars,
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": str(warehouse),
-        "spark.sql.shuffle.partitions": "2",
     }
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headwater.errors import ConfigError
 from headwater.facts.tables import Rule, Table
@@ -16,9 +16,9 @@ from headwater.pipeline.sinks._directory import Directory
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-
+T = TypeVar("T")
 _AT_ONCE = 4
-"""Tables merged at the same time: a MERGE of few rows is mostly waiting."""
+"""Tables merged, rewritten or counted at the same time: each is mostly waiting."""
 
 
 def statement(target: str, source: str, table: Table) -> str:
@@ -42,6 +42,12 @@ def statement(target: str, source: str, table: Table) -> str:
         f"MERGE INTO {target} AS t USING {source} AS s ON {on}{matched}"
         f" WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({values})"
     )
+
+
+def _each(what: Callable[[str], T], tables: Iterable[str]) -> list[T]:
+    """What is made of each table, some of them at once."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(what, tables))
 
 
 class _Lake(ABC):
@@ -81,8 +87,7 @@ class _Lake(ABC):
                 spark.sql(statement(self._name(name), view, KEPT[name]))
             spark.catalog.dropTempView(view)
 
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(one, done))
+        _each(one, done)
         return done
 
     def rows(self, spark: SparkSession, table: str) -> DataFrame:
@@ -92,14 +97,18 @@ class _Lake(ABC):
 
     def compact(self, spark: SparkSession) -> dict[str, int]:
         """Let the format rewrite its small files; the rows are merged already."""
-        for name in KEPT:
+
+        def one(name: str) -> None:
             if not self._create(spark, name):
                 self._rewrite(spark, name)
+
+        _each(one, KEPT)
         return self.status(spark)["rows"]  # type: ignore[no-any-return]
 
     def status(self, spark: SparkSession) -> dict[str, Any]:
         """How many rows each table has."""
-        return {"rows": {name: self.rows(spark, name).count() for name in KEPT}}
+        counts = _each(lambda name: self.rows(spark, name).count(), KEPT)
+        return {"rows": dict(zip(KEPT, counts, strict=True))}
 
 
 class Delta(_Lake):
