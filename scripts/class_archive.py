@@ -20,8 +20,9 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-# Spark and Kafka live for a minute in a test: what the second compiler makes of their code comes too late, and takes both cores
-_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Spark and Kafka live for a minute in a test: what the second compiler makes of their code comes too late, and takes both cores.
+# The first compiler alone is given a fifth of the usual room for code, which Delta fills: then nothing more is compiled at all
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 _QUIET = "-Xlog:cds=off,cds+dynamic=off"
 _TRAINING = """
 import sys
