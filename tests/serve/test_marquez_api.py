@@ -125,6 +125,32 @@ def test_search_sorts_counts_and_filters(both: Api) -> None:
     assert both.get("/search", q="x", before="2026-02-02", namespace="etl")["totalCount"] == 4
 
 
+def test_what_people_write_may_hold_any_character_but_names_no_nul(both: Api) -> None:
+    odd, kept = "a\0b", "a\ufffdb"
+    space = both.send("PUT", "/namespaces/x", {"ownerName": "o", "description": odd})
+    assert space["description"] == kept
+    source = both.send("PUT", "/sources/s", {"type": "T", "connectionUrl": odd, "description": odd})
+    assert (source["connectionUrl"], source["description"]) == (kept, kept)
+    assert both.send("PUT", "/tags/t", {"description": odd})["description"] == kept
+    whole = {"type": "DB_TABLE", "sourceName": "s", "physicalName": "d"}
+    field = {"name": "f", "type": odd, "description": odd}
+    texts = {"description": odd, "schemaLocation": odd, "fields": [field]}
+    made = both.send("PUT", "/namespaces/x/datasets/d", {**whole, **texts})
+    assert (made["description"], made["fields"][0]["description"]) == (kept, kept)
+    job = both.send("PUT", "/namespaces/x/jobs/j", {"type": "BATCH", "location": odd, "description": odd})
+    assert (job["description"], job["location"]) == (kept, kept)
+    ran = both.send("POST", "/namespaces/x/jobs/j/runs", {"args": {odd: odd}}, 201)
+    assert both.get(f"/jobs/runs/{ran['id']}")["id"] == ran["id"]
+    both.send("PUT", "/namespaces/x", {"ownerName": odd}, 400)
+    both.send("PUT", "/sources/s", {"type": odd, "connectionUrl": "u"}, 400)
+    for body in ({"sourceName": odd}, {"physicalName": odd}, {"tags": [odd]}, {"fields": [{"name": odd}]}):
+        both.send("PUT", "/namespaces/x/datasets/d", {**whole, **body}, 400)
+    for pair in ({"namespace": odd, "name": "d"}, {"namespace": "x", "name": odd}):
+        both.send("PUT", "/namespaces/x/jobs/j", {"type": "BATCH", "inputs": [pair]}, 400)
+    both.send("PUT", "/namespaces/x/jobs/j", {"type": "BATCH", "runId": odd}, 404)
+    both.send("POST", "/namespaces/x/jobs/j/runs", {"id": odd}, 400)
+
+
 def test_job_lists_are_paged_with_true_totals(both: Api) -> None:
     both.tell(*(told("COMPLETE", f"r{i}", f"j{i}", f"00:00:{i:02d}") for i in range(7)))
     pages = [both.get("/jobs", limit=3, offset=offset) for offset in (0, 3, 6, 9)]

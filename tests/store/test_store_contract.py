@@ -18,8 +18,9 @@ from sqlalchemy import create_engine
 from headwater.cli.demo import recorded
 from headwater.errors import ConfigError, StoreError
 from headwater.event import make, parse
-from headwater.facts import fold
-from headwater.facts.commands import SetAlias, SetTag
+from headwater.facts import Command, fold
+from headwater.facts.commands import Hide, Say, SetAlias, SetIncident, SetTag, Watch
+from headwater.facts.definitions import DefineDataset, DefineField, DefineJob, Name
 from headwater.ingest import command, ingest, read_entry, replay, restore
 from headwater.query.lineage import lineage
 from headwater.query.show import show
@@ -84,6 +85,33 @@ def test_replay_makes_the_same_tables(opener: Opener) -> None:
     assert replay(store, seen.append) == store.counts()["log"] == seen[-1]
     assert store.dump() == before
     assert show(store, "raw/payments")["tags"][0]["tag"] == "pii"
+    store.close()
+
+
+def test_what_is_said_may_hold_any_character(opener: Opener) -> None:
+    odd = "a\0b"
+    field = DefineField(odd, odd, odd, (odd,))
+    said: list[Command] = [
+        Name(at=1, kind="source", name=odd),
+        Say(at=2, kind="namespace", name="x", values={"owner": odd, odd: odd}),
+        SetTag(at=3, kind="dataset", namespace="x", name="y", tag=odd, field=odd, value=odd, by=odd),
+        DefineDataset(
+            at=4, namespace="x", name=odd, description=odd, source=odd, fields=(field,), tags=(odd,)
+        ),
+        DefineJob(at=5, namespace=odd, name="j", location=odd, inputs=((odd, odd),)),
+        SetIncident(at=6, incident=7, status="resolved", reason=odd, note=odd, by=odd),
+        Watch(at=8, pattern=odd, measure="volume"),
+        Hide(at=9, kind="namespace", namespace=odd),
+    ]
+    store, memory = opener(), open_store("memory://")
+    for each in said:
+        assert command(store, each)
+        command(memory, each)
+    before = store.dump()
+    assert before == memory.dump()
+    assert "a\ufffdb" in repr(before)
+    replay(store)
+    assert store.dump() == before
     store.close()
 
 

@@ -14,7 +14,6 @@ import msgspec
 from headwater.errors import EventError
 from headwater.event import TERMINAL, run_uuid
 from headwater.facts._said import Said, one_of
-from headwater.facts.contents import text
 from headwater.facts.definitions import DefineDataset, DefineJob, DefineRun, Name
 from headwater.facts.derive import FINAL, RANK, SPOKEN
 from headwater.facts.tables import Row, ref
@@ -173,11 +172,11 @@ class SetIncident(Said, frozen=True, tag="incident"):
                 "until", f"{self.until} is no time between 1970 and the year 10000, in microseconds"
             )
         row: dict[str, Any] = {
-            name: (self.at, value) for name in ("reason", "note") if (value := text(getattr(self, name)))
+            name: (self.at, value) for name in ("reason", "note") if (value := getattr(self, name))
         }
         if self.status == "muted" and self.until is not None:
             row["until"] = (self.at, self.until)
-        return [("verdicts", (self.incident, self.at, text(self.by) or "", self.status), row)]
+        return [("verdicts", (self.incident, self.at, self.by, self.status), row)]
 
 
 class Watch(Said, frozen=True, tag="watch"):
@@ -197,13 +196,13 @@ class Watch(Said, frozen=True, tag="watch"):
     def rows(self) -> list[Row]:
         """The watch under what it watches; empty when it is taken back."""
         one_of("measure", self.measure, Watch.MEASURES)
-        if not text(self.pattern):
+        if not self.pattern:
             raise EventError("pattern", "is empty")
         if not 0 < self.sensitivity <= 1000 or not 5 <= self.history <= 500:
             raise EventError("sensitivity", "is more than 0 and at most 1000; history is from 5 to 500")
         body = {"sensitivity": self.sensitivity, "history": self.history} if self.live else None
         said = msgspec.json.encode(body, order="sorted").decode() if body else ""
-        return [("watches", (text(self.pattern), self.measure), {"rule": (self.at, said)})]
+        return [("watches", (self.pattern, self.measure), {"rule": (self.at, said)})]
 
 
 Command = (
@@ -252,8 +251,18 @@ def spend(raw: bytes, *, forget: bool = False) -> bytes:
 
 
 def derive_command(command: Command) -> list[Row]:
-    """One command -> its rows."""
-    return command.rows()
+    """One command -> its rows, of texts that every database can keep."""
+    return [
+        (table, tuple(map(_kept, key)), {name: _kept(value) for name, value in row.items()})
+        for table, key, row in command.rows()
+    ]
+
+
+def _kept(value: Any) -> Any:
+    """What may stand in a row: Postgres takes no text with a NUL in it."""
+    if isinstance(value, tuple):  # beside its time
+        return tuple(map(_kept, value))
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
 def _run_state(command: SetRunState) -> list[Row]:

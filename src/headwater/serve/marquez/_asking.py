@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import Annotated, Any
 
+import msgspec
 from litestar.exceptions import ClientException
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import PathParameter, QueryParameter
@@ -29,6 +30,10 @@ Depth = Annotated[int, QueryParameter(ge=0, le=_MOST, description="How many hops
 NamespaceName = Annotated[str, PathParameter(description="A namespace; `/` and `:` percent-encoded.")]
 ThingName = Annotated[str, PathParameter(description="A name; `/` and `:` percent-encoded.")]
 RunId = Annotated[str, PathParameter(description="A run's UUID.")]
+# of bodies: a text is kept whatever it holds, but no name has a NUL
+Text = Annotated[str, msgspec.Meta(max_length=65536)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME, pattern="^[^\\x00]+$")]
+Short = Annotated[str, msgspec.Meta(min_length=1, max_length=255, pattern="^[^\\x00]+$")]
 
 
 def responses(*statuses: int) -> dict[int, ResponseSpec]:

@@ -19,30 +19,27 @@ from headwater.serve.marquez import _asking as ask
 
 _PATH = f"{ask.BASE}/namespaces/{{namespace:str}}/datasets"
 Version = Annotated[str, PathParameter(description="A version's UUID.")]
-Text = Annotated[str, msgspec.Meta(max_length=65536)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
-Short = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 
 
 class FieldBody(msgspec.Struct):
     """A field of a dataset."""
 
-    name: Short
-    type: Text | None = None
-    tags: list[Short] | None = None
-    description: Text | None = None
+    name: ask.Short
+    type: ask.Text | None = None
+    tags: list[ask.Short] | None = None
+    description: ask.Text | None = None
 
 
 class DatasetBody(msgspec.Struct, rename="camel"):
     """What is said of a dataset."""
 
     type: Literal["DB_TABLE", "STREAM"]
-    physical_name: Name
-    source_name: Name
+    physical_name: ask.Name
+    source_name: ask.Name
     fields: list[FieldBody] | None = None
-    tags: list[Short] | None = None
-    description: Text | None = None
-    schema_location: Text | None = None
+    tags: list[ask.Short] | None = None
+    description: ask.Text | None = None
+    schema_location: ask.Text | None = None
     run_id: str | None = None
 
 

@@ -25,15 +25,13 @@ States = Annotated[
     list[str] | None,
     QueryParameter(name="lastRunStates", description="Only jobs whose last run is in one of these states."),
 ]
-Text = Annotated[str, msgspec.Meta(max_length=65536)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
 
 class DatasetId(msgspec.Struct):
     """A dataset by its names."""
 
-    namespace: Name
-    name: Name
+    namespace: ask.Name
+    name: ask.Name
 
 
 class JobBody(msgspec.Struct, rename="camel"):
@@ -42,8 +40,8 @@ class JobBody(msgspec.Struct, rename="camel"):
     type: Literal["BATCH", "STREAM", "SERVICE"]
     inputs: list[DatasetId] | None = None
     outputs: list[DatasetId] | None = None
-    location: Text | None = None
-    description: Text | None = None
+    location: ask.Text | None = None
+    description: ask.Text | None = None
     run_id: str | None = None
 
 

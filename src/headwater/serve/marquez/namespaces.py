@@ -25,16 +25,16 @@ Source = Annotated[str, PathParameter(description="A source; `/` and `:` percent
 class NamespaceBody(msgspec.Struct, rename="camel"):
     """What is said of a namespace."""
 
-    owner_name: Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
-    description: Annotated[str, msgspec.Meta(max_length=65536)] | None = None
+    owner_name: ask.Name
+    description: ask.Text | None = None
 
 
 class SourceBody(msgspec.Struct, rename="camel"):
     """What is said of a source."""
 
-    type: Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
-    connection_url: Annotated[str, msgspec.Meta(max_length=65536)]
-    description: Annotated[str, msgspec.Meta(max_length=65536)] | None = None
+    type: ask.Name
+    connection_url: ask.Text
+    description: ask.Text | None = None
 
 
 @get(f"{ask.BASE}/namespaces", sync_to_thread=True, scope="read", responses=ask.responses())

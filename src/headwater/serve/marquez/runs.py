@@ -33,7 +33,7 @@ class RunBody(msgspec.Struct, rename="camel"):
     id: str | None = None
     nominal_start_time: str | None = None
     nominal_end_time: str | None = None
-    args: dict[str, Annotated[str, msgspec.Meta(max_length=65536)]] | None = None
+    args: dict[str, ask.Text] | None = None
 
 
 @get(_RUNS, sync_to_thread=True, scope="read", responses=ask.responses(404))

@@ -28,7 +28,7 @@ _JOB = f"{ask.BASE}/namespaces/{{namespace:str}}/jobs/{{name:str}}"
 class TagBody(msgspec.Struct):
     """What a tag means."""
 
-    description: Annotated[str, msgspec.Meta(max_length=65536)] | None = None
+    description: ask.Text | None = None
 
 
 @get(f"{ask.BASE}/tags", sync_to_thread=True, scope="read", responses=ask.responses())
