@@ -16,6 +16,13 @@ from headwater.pipeline._workers import _run, frame_of, over_arrow
 
 
 def test_a_worker_begins_a_task_without_archives(spark: Any) -> None:
+    def search(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Look for what is nowhere, and so into each archive; a worker from a test before may have let them go."""
+        from importlib.util import find_spec
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"found": pa.array([find_spec("hw_nowhere") is not None])})
+
     def archives(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """How many archives the worker looks into, when a task begins."""
         import sys
@@ -26,6 +33,7 @@ def test_a_worker_begins_a_task_without_archives(spark: Any) -> None:
             yield pa.RecordBatch.from_pydict({"archives": pa.array([count], pa.int64())})
 
     frame = spark.range(0, 8, 1, 8)
+    frame.mapInArrow(search, "found boolean").collect()
     plain = frame.mapInArrow(archives, "archives bigint").collect()
     assert max(row[0] for row in plain) > 0, "Spark no longer has them: then over_arrow can go"
     assert {row[0] for row in over_arrow(frame, archives, "archives bigint").collect()} == {0}
