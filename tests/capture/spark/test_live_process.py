@@ -219,9 +219,15 @@ def test_a_standalone_cluster(told: Callable[..., list[Event]], standalone: str)
     _clustered(told(_CLUSTER, standalone))
 
 
-def test_plans_as_deep_as_spark_will_analyse(told: Callable[..., list[Event]]) -> None:
+def test_plans_as_deep_as_spark_will_analyse(
+    told: Callable[..., list[Event]], repeats: Callable[[int], int]
+) -> None:
     """Columns in a chain, unions in a heap, an expression in a tower: told, and told right, or not run by Spark at all."""
-    events = told("""
+    # Spark's time grows with the square of it; a third is as deep yet as makes anything recursive fail
+    depth = 300 if repeats(20) == 20 else 100
+    events = told(
+        f"depth = {depth}"
+        + """
 from functools import reduce
 from pyspark.sql import functions as f
 # what is analysed and told is the same without compiled code and with one task; only Spark's own work on it is less
@@ -230,14 +236,15 @@ session = Session(root, **{"spark.driver.extraJavaOptions": "-Xss64m"}, **plain)
 spark = session.spark
 spark.range(3).selectExpr("id AS a", "id AS b").write.parquet(str(root / "in"))
 frame = spark.read.parquet(str(root / "in"))
-chain = reduce(lambda fr, n: fr.withColumn("a", f.col("a") + 1), range(600), frame)
+chain = reduce(lambda fr, n: fr.withColumn("a", f.col("a") + 1), range(2 * depth), frame)
 chain.select("a").write.parquet(str(root / "chain"))
-heap = reduce(lambda x, y: x.union(y), [frame.select("b")] * 300)
+heap = reduce(lambda x, y: x.union(y), [frame.select("b")] * depth)
 heap.coalesce(1).write.parquet(str(root / "heap"))
-tower = reduce(lambda e, n: e + f.col("b"), range(1500), f.col("a"))
+tower = reduce(lambda e, n: e + f.col("b"), range(5 * depth), f.col("a"))
 frame.select(tower.alias("t")).write.parquet(str(root / "tower"))
 session.stop()
-""")
+"""
+    )
     found = {
         Path(out["name"]).name: {
             name: {each["field"] for each in told_of["inputFields"]}
