@@ -67,6 +67,11 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
             monkeypatch.delenv(name)
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
+    # but for the probe that each Spark compiles: a second of CPU in every JVM, if none kept it for the next
+    probes = tmp_path_factory.getbasetemp() / "probes"
+    probes.mkdir(mode=0o700, exist_ok=True)
+    (home / ".cache" / "headwater").mkdir(parents=True)
+    (home / ".cache" / "headwater" / "probe").symlink_to(probes)
     for kind in ("CONFIG", "STATE", "DATA", "CACHE"):
         monkeypatch.delenv(f"XDG_{kind}_HOME", raising=False)  # below HOME then
 

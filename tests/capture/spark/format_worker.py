@@ -16,6 +16,10 @@ from formats import FORMATS, prepare, settings
 from sessions import Session
 
 
+# a hundred statements of few rows: to compile code for each takes longer than to go without, and what is told is the same
+PLAIN = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
 def main() -> None:
     group, root = sys.argv[1], Path(sys.argv[2])
     told = json.loads(sys.argv[3])
@@ -23,7 +27,7 @@ def main() -> None:
     conf = settings(group, str(root), at)
     if told["jars"]:
         conf["spark.jars"] = ",".join(told["jars"])
-    session = Session(root, **conf)
+    session = Session(root, **PLAIN, **conf)
     (programs.prepare if group == "plain" else prepare)(session.spark, str(root))
     out = {}
     version = tuple(map(int, session.minor.split(".")))
