@@ -41,7 +41,7 @@ STEALING = -m pytest -n $(WORKERS) --dist worksteal $(SLOWEST)
 # where tests say which of them share what takes longest to make
 GROUPED = -m pytest -n $(WORKERS) --dist loadgroup $(SLOWEST)
 SLOWEST := --durations 10 --durations-min 30
-# of Sparks beside the one in .venv: every case, but 500 queries in a row instead of 10,000
+# of Sparks and dlts beside those in .venv: every case, but fewer examples, and 500 queries in a row instead of 10,000
 OTHERS := 0.05
 # the longest first
 LIVE := live-backend live-spark-4.1 live-pipeline $(SPARKS:%=live-spark-%) live-story live-dlt live-kafka live-airflow live-datahub live-demo live-web
@@ -188,7 +188,7 @@ live-airflow: classes $(AIRFLOWS:%=.venvs/airflow-%/.ready) ## a DAG on Airflow 
 	   && mv $(@D)/.log $@ || { head -n 2 $(@D)/.log | tr '\n' ' ' >$@.why; find $(@D) -mindepth 1 -not -name '.ready*' -delete; \
 	        mv $@.why $@; touch -d @0 $@; }
 
-live-dlt: classes live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at scale 1 on the dlt of .venv (with Spark behind them), on 1.20 and on 1.25
+live-dlt: classes live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at scale 1 on the dlt of .venv (with Spark behind them), and on 1.20 and 1.25 with fewer repeats
 	@$(LIVE_TESTS) $(BIN)/python $(SIDE_BY_SIDE) tests/capture/dlt
 	@for version in $(DLTS); do \
 		echo "== dlt $$version"; \
@@ -196,7 +196,7 @@ live-dlt: classes live-jars $(DLTS:%=.venvs/dlt-%/.ready) ## real pipelines at s
 			echo "skipped: $$(cat .venvs/dlt-$$version/.ready)"; \
 			test "$${HEADWATER_REQUIRE_LIVE:-}" != 1; continue; \
 		fi; \
-		HEADWATER_SCALE=1 .venvs/dlt-$$version/bin/python $(SIDE_BY_SIDE) tests/capture/dlt; \
+		HEADWATER_SCALE=$(OTHERS) .venvs/dlt-$$version/bin/python $(SIDE_BY_SIDE) tests/capture/dlt; \
 	done
 
 .venvs/dlt-%/.ready: pyproject.toml | $(READY)
