@@ -15,7 +15,6 @@ import programs
 from formats import FORMATS, prepare, settings
 from sessions import Session
 
-
 # a hundred statements of few rows: to compile code for each takes longer than to go without, and what is told is the same
 PLAIN = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
