@@ -251,7 +251,9 @@ def told(root: Path, jars: Callable[[str], list[Path]]) -> Iterator[Story]:
         airflow = Airflow("3", root / "airflow", HERE / "dags")
         story = Story(root, workers, database.port, registry, None, airflow, places, stack)  # type: ignore[arg-type]
         settings = {"HEADWATER_CONFIG": str(story.write("server.toml"))}
-        story.server = stack.enter_context(serving(f"sqlite:///{root}/lineage.db", environment=settings))
+        story.server = stack.enter_context(
+            serving(f"sqlite:///{root}/lineage.db", environment=settings, fresh=True)
+        )
         places["HEADWATER_URL"] = story.server.url
         for name in ("headwater.toml", "connect.toml", "spark-defaults.conf"):
             story.write(name)

@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -488,11 +490,26 @@ def peak(server: Server) -> int:
     return int(re.search(r"VmHWM:\s+(\d+) kB", told)[1]) * 1024  # type: ignore[index]
 
 
+def test_an_idle_connection_is_kept_for_whoever_comes_back(tmp_path: Path) -> None:
+    """A proxy keeps its connections for a minute: one that is closed before costs it a request."""
+    with serving(f"sqlite:///{tmp_path}/x.db") as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        with closing(HTTPConnection(host, int(port), timeout=30)) as connection:
+            for pause in (
+                0,
+                8,
+            ):  # after five seconds uvicorn would have closed it, had nobody told it otherwise
+                time.sleep(pause)
+                connection.request("GET", "/ping")
+                assert connection.getresponse().read() == b"pong"
+                assert connection.sock is not None, "it was to be closed"
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_a_large_event_costs_a_bounded_many_times_its_size(tmp_path: Path) -> None:
     large = plan(20_000_000)
     assert 19_000_000 < len(large) < 21_000_000
-    with serving(f"sqlite:///{tmp_path}/x.db") as server:
+    with serving(f"sqlite:///{tmp_path}/x.db", fresh=True) as server:
         headers = {"Content-Type": "application/json"}
         assert (
             httpx.post(f"{server.url}/api/v1/lineage", content=plan(1_000), headers=headers).status_code
@@ -538,7 +555,7 @@ def test_a_hub_of_five_thousand_edges_is_answered_in_bounded_memory(store: Store
     for outcome in ingest_all(store, (json.dumps(each).encode() for each in readers)):
         assert not outcome.rejected
     node = {"node": "dataset:db:hub"}
-    with serving(store_url) as server, httpx.Client(base_url=server.url, timeout=300) as client:
+    with serving(store_url, fresh=True) as server, httpx.Client(base_url=server.url, timeout=300) as client:
         assert client.get("/hw/v1/graph", params={"node": "dataset:db:out 7"}).status_code == 200
         idle = peak(server)
         cut = client.get("/hw/v1/graph", params=node).json()

@@ -409,7 +409,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "HEADWATER_INGEST__MAX_BYTES": "1000000",
         "HEADWATER_SERVE__MAX_REQUEST_BYTES": "4000000",
     }
-    with serving(f"sqlite:///{tmp_path_factory.mktemp('wire')}/x.db", environment=limits) as started:
+    with serving(
+        f"sqlite:///{tmp_path_factory.mktemp('wire')}/x.db", environment=limits, fresh=True
+    ) as started:
         yield started
 
 

@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
-    with serving(f"sqlite:///{folder}/x.db", environment=LIMITS) as started:
+    with serving(f"sqlite:///{folder}/x.db", environment=LIMITS, fresh=True) as started:
         yield started
 
 
