@@ -53,6 +53,9 @@ from headwater.serve.settings import Serving
 from headwater.store import Store
 from headwater.work import Worker, jobs
 
+_IDLE = 75
+"""Seconds that a connection may wait for its next request: longer than proxies keep one (60, most of them), so that it is they who
+close it, and no request meets a connection that is just being closed."""
 READS = [
     *native.READS,
     *logged.READS,
@@ -247,6 +250,7 @@ def run_server(
         proxy_headers=bool(serving.trusted_proxies),
         forwarded_allow_ips=list(serving.trusted_proxies),
         timeout_graceful_shutdown=int(serving.shutdown_seconds),
+        timeout_keep_alive=_IDLE,
     )
 
     def stopping() -> None:
