@@ -33,7 +33,8 @@ DLTS := 1.20 1.25
 DLT_TESTS := pytest pytest-xdist hypothesis jsonschema rfc3339-validator 'psycopg[binary]' 'pandas<3' 'pyarrow>=18' deltalake
 # so that a test's JVM need not load each of Spark's classes by itself
 CLASSES := scripts/class_archive.py
-LIVE_TESTS := HEADWATER_SCALE=1 HEADWATER_LIVE=1
+# what `make test` has run in the same environment, and would run just so again, is left out: see tests/conftest.py
+LIVE_TESTS := HEADWATER_SCALE=1 HEADWATER_LIVE=more
 # the files of a live stack side by side, each with its own servers: half of the time is spent waiting for them to start
 SIDE_BY_SIDE = -m pytest -n $(WORKERS) --dist loadfile $(SLOWEST)
 # where a file holds what takes longest: a worker that has nothing left takes from the other's end, and starts its own Spark for it

@@ -1,7 +1,8 @@
 """What every test may lean on: a clean environment, the scale of repeats, and honest skips.
 
 HEADWATER_SCALE         how much of the repeats and examples is run: 1 is all, 0.05 the default
-HEADWATER_LIVE=1        run tests marked `live` too (as --live does)
+HEADWATER_LIVE=1        run tests marked `live` too (as --live does); `more`: them and those that the scale changes, but no
+                        other: `make test` has run it, and would run it again just so
 HEADWATER_REQUIRE_LIVE  1: what would be skipped for want of a stack fails instead
 HEADWATER_SHARED        where recorded events and contracts stand; else `../shared` beside the project
 """
@@ -28,7 +29,8 @@ from openlineage_schemas import SHARED
 ROOT = Path(__file__).parents[1]
 # read once, here: each test gets an environment without them
 SCALE = float(os.environ.get("HEADWATER_SCALE") or 0.05)
-LIVE = os.environ.get("HEADWATER_LIVE") == "1"
+LIVE = os.environ.get("HEADWATER_LIVE") in ("1", "more")
+MORE = os.environ.get("HEADWATER_LIVE") == "more"
 REQUIRE_LIVE = os.environ.get("HEADWATER_REQUIRE_LIVE") == "1"
 
 os.environ.setdefault("JDK_JAVA_OPTIONS", class_archive.options())
@@ -50,13 +52,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--live", action="store_true", help="run tests marked live, which need a real stack")
 
 
+@pytest.hookimpl(trylast=True)  # when every item has its marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if MORE:
+        more = [item for item in items if item.get_closest_marker("live") or _scaled(item)]
+        config.hook.pytest_deselected(items=list({*items}.difference(more)))
+        items[:] = more
     if LIVE or config.getoption("--live"):
         return
     skip = pytest.mark.skip(reason="live: run it with make live, or pytest --live")
     for item in items:
         if item.get_closest_marker("live"):  # not a keyword: a directory of that name is one too
             item.add_marker(skip)
+
+
+def _scaled(item: pytest.Item) -> bool:
+    """Whether a test does more at a larger scale."""
+    asks = {"repeats", "scale"} & set(getattr(item, "fixturenames", ()))
+    return bool(asks) or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
 
 
 @pytest.fixture(autouse=True)

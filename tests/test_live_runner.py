@@ -48,6 +48,43 @@ def test_a_failure_does_not_stop_the_others_and_is_named(tmp_path: Path) -> None
     assert "failed: bad, in " in out
 
 
+def test_more_leaves_out_what_is_the_same_at_any_scale(tmp_path: Path) -> None:
+    """But neither what is live nor what repeats, by itself or through a fixture of its own."""
+    (tmp_path / "test_some.py").write_text("""
+import pytest
+from hypothesis import given, strategies
+
+@pytest.fixture
+def often(repeats):
+    return repeats(100)
+
+def test_as_before(): ...
+def test_repeats(repeats): ...
+def test_repeats_by_a_fixture(often): ...
+@pytest.mark.live
+def test_live(): ...
+@given(strategies.integers())
+def test_property(number): ...
+""")
+    here = Path(__file__).parent
+    found = {}
+    for live in ("1", "more"):
+        command = [sys.executable, "-m", "pytest", "-p", "conftest", "-q", "--collect-only", str(tmp_path)]
+        command += ["-c", str(here.parent / "pyproject.toml"), "-o", "addopts=", "--rootdir", str(tmp_path)]
+        listed = subprocess.run(
+            command,
+            env={**os.environ, "HEADWATER_LIVE": live, "PYTHONPATH": os.pathsep.join([str(here), *sys.path])},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+            cwd=tmp_path,
+        )
+        found[live] = set(re.findall(r"::(test_\w+)", listed.stdout))
+    assert found["more"] == {"test_repeats", "test_repeats_by_a_fixture", "test_live", "test_property"}
+    assert found["1"] == {*found["more"], "test_as_before"}
+
+
 def test_what_is_left_running_is_a_failure(tmp_path: Path) -> None:
     code, out = run(tmp_path, "leaver", "good")
     left = next(line for line in out.splitlines() if line.startswith("left running: "))
