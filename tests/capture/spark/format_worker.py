@@ -13,10 +13,7 @@ from pathlib import Path
 import plain_formats  # noqa: F401 - its programs enrol themselves
 import programs
 from formats import FORMATS, prepare, settings
-from sessions import Session
-
-# a hundred statements of few rows: to compile code for each takes longer than to go without, and what is told is the same
-PLAIN = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+from sessions import PLAIN, Session
 
 
 def main() -> None:

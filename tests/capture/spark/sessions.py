@@ -10,6 +10,9 @@ from typing import Any
 
 import headwater.spark
 
+PLAIN = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""For statements of few rows: to compile code for each takes longer than to go without, and what is told is the same."""
+
 
 class Session:
     """A Spark application whose records and events are kept."""

@@ -230,9 +230,8 @@ def test_plans_as_deep_as_spark_will_analyse(
         + """
 from functools import reduce
 from pyspark.sql import functions as f
-# what is analysed and told is the same without compiled code and with one task; only Spark's own work on it is less
-plain = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-session = Session(root, **{"spark.driver.extraJavaOptions": "-Xss64m"}, **plain)
+from sessions import PLAIN
+session = Session(root, **{"spark.driver.extraJavaOptions": "-Xss64m"}, **PLAIN)
 spark = session.spark
 spark.range(3).selectExpr("id AS a", "id AS b").write.parquet(str(root / "in"))
 frame = spark.read.parquet(str(root / "in"))
