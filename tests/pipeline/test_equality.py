@@ -18,6 +18,8 @@ from headwater import pipeline
 from headwater.cli.demo import recorded
 from headwater.facts.commands import SetAlias
 from headwater.ingest import command, ingest_all
+from headwater.pipeline.sinks import folder
+from headwater.pipeline.sources import files
 from headwater.store import open_store
 from streams import events
 from test_golden import CASES
@@ -58,7 +60,15 @@ def write(folder: Path, lines: list[bytes], dice: random.Random) -> None:
     (folder / "deep" / "c.zst").write_bytes(zstandard.compress(b"\n".join(thirds[2])))
 
 
+@pytest.fixture
+def spread_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if there were much: a task for each file, a share for each core. Little goes through one of both."""
+    monkeypatch.setattr(files, "_FEW_FILES", 0)
+    monkeypatch.setattr(folder, "share_count", lambda size, cores: cores)
+
+
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.usefixtures("spread_out")
 def test_golden_cases(spark: Any, tmp_path: Path, case: str) -> None:
     dice = random.Random(case)
     lines = messy(golden(case), dice)

@@ -31,7 +31,7 @@ import pickle, sys
 sys.path[:0] = {path!r}
 from headwater import pipeline
 from dumping import dumped
-spark = pipeline.open_session({master!r}, dict({conf!r}))
+spark = pipeline.open_session({master!r}, dict({conf!r}), alone=True)
 for part in {parts!r}:
     report = pipeline.run(spark, part, {sink!r})
 pipeline.compact(spark, {sink!r})
@@ -117,7 +117,7 @@ import pickle, sys
 sys.path[:0] = {path!r}
 from headwater import pipeline
 from dumping import dumped
-spark = pipeline.open_session("local[2]", dict({conf!r}))
+spark = pipeline.open_session("local[2]", dict({conf!r}), alone=True)
 lines = pickle.load(open({lines!r}, "rb"))
 told = []
 

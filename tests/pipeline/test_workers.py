@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from zipimport import zipimporter
@@ -66,3 +69,42 @@ def test_rows_are_handed_over_without_workers(spark: Any) -> None:
             "Spark does so for lists, too: then frame_of can go"
         )
         assert "PythonRDD" not in frame._jdf.queryExecution().toRdd().toDebugString()
+
+
+ALONE = """
+import json, sys
+from headwater import pipeline
+from test_workers import watching
+spark = pipeline.open_session("local[2]", {"spark.ui.enabled": "false"}, alone=True)
+print(json.dumps([list(row) for row in spark.range(0, 4, 1, 4).mapInArrow(watching(), "pandas boolean, ours boolean").collect()]))
+spark.stop()
+"""
+
+
+def watching() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function that goes to workers as it is: they cannot import this file."""
+
+    def loaded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Whether a worker that has made an array has loaded pandas for it, and had this package before its first task."""
+        import sys
+
+        for _ in batches:
+            ours = pa.array(["headwater.pipeline" in sys.modules])
+            yield pa.RecordBatch.from_pydict({"pandas": pa.array(["pandas" in sys.modules]), "ours": ours})
+
+    return loaded
+
+
+def test_workers_of_the_pipeline_alone_begin_with_all_they_need_and_nothing_else(spark: Any) -> None:
+    plain = spark.range(0, 4, 1, 4).mapInArrow(watching(), "pandas boolean, ours boolean").collect()
+    assert any(row.pandas for row in plain), "pyarrow no longer loads it: then the daemon need not hide it"
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE],
+        env={**os.environ, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == [[False, True]] * 4

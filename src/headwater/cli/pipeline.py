@@ -218,7 +218,7 @@ def _session(master: str | None, conf: list[str] | None) -> Iterator[SparkSessio
         if not equals:
             raise ConfigError(f"--conf {each!r}: write KEY=VALUE")
         settings[key] = value
-    spark = open_session(master, settings)
+    spark = open_session(master, settings, alone=True)
     capture = None
     if config.load().transport and not config.load().disabled:
         import headwater.spark

@@ -31,7 +31,11 @@ DEFAULTS = {
 
 
 def open_session(
-    master: str | None = None, conf: Mapping[str, str] | None = None, app: str = "headwater-pipeline"
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    app: str = "headwater-pipeline",
+    *,
+    alone: bool = False,
 ) -> SparkSession:
     """A session for the pipeline.
 
@@ -39,6 +43,8 @@ def open_session(
         master: Spark's master, `local[*]` where nothing is said.
         conf: Spark's own settings; they go before ours.
         app: the application's name.
+        alone: nothing but the pipeline runs in the session: then what Python workers need is loaded once for all of them, and
+            pandas, which pyarrow would load too, not at all.
 
     """
     try:
@@ -55,6 +61,8 @@ def open_session(
         settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
     if where.startswith("local"):
         settings.setdefault("spark.sql.shuffle.partitions", str(4 * (os.cpu_count() or 2)))
+        if alone:  # workers elsewhere get this package with their first task, too late for their daemon
+            settings.setdefault("spark.python.daemon.module", "headwater.pipeline._daemon")
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

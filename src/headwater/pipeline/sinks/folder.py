@@ -33,6 +33,8 @@ _FORMATS = {"parquet": "parquet", "jsonl": "json"}
 _MANIFESTS = "_batches"
 _BYTES_A_SHARE = MOST_HELD // 4
 """Of rows, unpacked: what a task folds at once when they are compacted, with room for shares that differ."""
+_BYTES_A_ROW = 100
+"""Of events: what a row stands for, roughly, where only rows were counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Folder:
 
     def write(self, parts: DataFrame, batch: str, counts: Mapping[str, int]) -> dict[str, int]:
         """Append a batch's folded rows; nothing, where it was written before."""
-        saving = self.saving(parts.sparkSession, batch)
+        saving = self.saving(parts.sparkSession, batch, _BYTES_A_ROW * sum(counts.values()))
         return saving.finish(apply(parts, saving.steps))[0]
 
     def saving(self, spark: SparkSession, batch: str, size: int = 0) -> _Try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headwater.errors import ConfigError
 from headwater.facts.tables import Rule, Table
 from headwater.pipeline._columns import KEPT, columns, ddl
+from headwater.pipeline._workers import frame_of
 from headwater.pipeline.merge import merge, rows_of
 from headwater.pipeline.sinks._directory import Directory
 
@@ -66,8 +67,12 @@ class _Lake(ABC):
         """The table as SQL names it."""
 
     @abstractmethod
-    def _create(self, spark: SparkSession, table: str) -> bool:
-        """Make the table where it is missing; whether it was."""
+    def _exists(self, spark: SparkSession, table: str) -> bool:
+        """Whether the table is there: the first batch with rows of it makes it."""
+
+    @abstractmethod
+    def _create(self, spark: SparkSession, table: str) -> None:
+        """Make the table."""
 
     @abstractmethod
     def _rewrite(self, spark: SparkSession, table: str) -> None:
@@ -81,10 +86,11 @@ class _Lake(ABC):
         def one(name: str) -> None:
             view = f"headwater_{name}"
             merge(rows_of(parts, name), KEPT[name]).createOrReplaceTempView(view)
-            if self._create(spark, name):  # nothing to merge with yet
-                spark.sql(f"INSERT INTO {self._name(name)} SELECT * FROM {view}")
-            else:
+            if self._exists(spark, name):
                 spark.sql(statement(self._name(name), view, KEPT[name]))
+            else:  # nothing to merge with yet
+                self._create(spark, name)
+                spark.sql(f"INSERT INTO {self._name(name)} SELECT * FROM {view}")
             spark.catalog.dropTempView(view)
 
         _each(one, done)
@@ -92,14 +98,15 @@ class _Lake(ABC):
 
     def rows(self, spark: SparkSession, table: str) -> DataFrame:
         """A table as it is merged."""
-        self._create(spark, table)
+        if not self._exists(spark, table):
+            return frame_of(spark, [], ddl(KEPT[table]))
         return spark.sql(f"SELECT * FROM {self._name(table)}")
 
     def compact(self, spark: SparkSession) -> dict[str, int]:
         """Let the format rewrite its small files; the rows are merged already."""
 
         def one(name: str) -> None:
-            if not self._create(spark, name):
+            if self._exists(spark, name):
                 self._rewrite(spark, name)
 
         _each(one, KEPT)
@@ -107,7 +114,7 @@ class _Lake(ABC):
 
     def status(self, spark: SparkSession) -> dict[str, Any]:
         """How many rows each table has."""
-        counts = _each(lambda name: self.rows(spark, name).count(), KEPT)
+        counts = _each(lambda name: self.rows(spark, name).count() if self._exists(spark, name) else 0, KEPT)
         return {"rows": dict(zip(KEPT, counts, strict=True))}
 
 
@@ -122,11 +129,11 @@ class Delta(_Lake):
     def _name(self, table: str) -> str:
         return f"delta.`{self._where.rstrip('/')}/{table}`"
 
-    def _create(self, spark: SparkSession, table: str) -> bool:
-        if Directory(spark, self._where).exists(f"{table}/_delta_log"):
-            return False
+    def _exists(self, spark: SparkSession, table: str) -> bool:
+        return Directory(spark, self._where).exists(f"{table}/_delta_log")
+
+    def _create(self, spark: SparkSession, table: str) -> None:
         spark.sql(f"CREATE TABLE IF NOT EXISTS {self._name(table)} ({ddl(KEPT[table])}) USING delta")
-        return True
 
     def _rewrite(self, spark: SparkSession, table: str) -> None:
         spark.sql(f"OPTIMIZE {self._name(table)}")
@@ -143,12 +150,12 @@ class Iceberg(_Lake):
     def _name(self, table: str) -> str:
         return f"{self._where}.{table}"
 
-    def _create(self, spark: SparkSession, table: str) -> bool:
-        if spark.catalog.tableExists(self._name(table)):
-            return False
+    def _exists(self, spark: SparkSession, table: str) -> bool:
+        return bool(spark.catalog.tableExists(self._name(table)))
+
+    def _create(self, spark: SparkSession, table: str) -> None:
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {self._where}")
         spark.sql(f"CREATE TABLE IF NOT EXISTS {self._name(table)} ({ddl(KEPT[table])}) USING iceberg")
-        return True
 
     def _rewrite(self, spark: SparkSession, table: str) -> None:
         catalog, _, rest = self._where.partition(".")

@@ -24,6 +24,7 @@ SPLITS = tuples(
     pa.schema([("path", pa.string()), ("start", pa.int64()), ("size", pa.int64())]),
     "path string, start bigint, size bigint",
 )
+_FEW_BYTES, _FEW_FILES = 1 << 20, 16
 _LISTED = "path string, modificationTime timestamp, length bigint, content binary"
 
 
@@ -73,9 +74,10 @@ class Files:
         last = F.greatest(F.col("length") - 1, F.lit(0))
         starts = F.explode(F.sequence(F.lit(0).cast("bigint"), last, F.lit(SPLIT).cast("bigint")))
         splits = frame.select("path", starts.alias("start"), F.col("length").alias("size"))
-        # a range each where they are large; small files share tasks, a few for each core
-        tasks = min(
-            ranges, max(4 * frame.sparkSession.sparkContext.defaultParallelism, size // SPLIT), 10_000
-        )
+        # a range each where they are large; small files share tasks, a few for each core; and what one task has read
+        # before others are begun is left to it
+        few = size < _FEW_BYTES and ranges <= _FEW_FILES
+        cores = frame.sparkSession.sparkContext.defaultParallelism
+        tasks = 1 if few else min(ranges, max(4 * cores, size // SPLIT), 10_000)
         spread = splits.repartition(tasks) if tasks > 1 else splits.coalesce(1)
         return Lines(spread, (READ,), size)
