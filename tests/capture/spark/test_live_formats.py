@@ -102,11 +102,8 @@ def _filled(value: Any, at: dict[str, str]) -> Any:
 
 
 def _case(name: str) -> Any:
-    """Of one group in one worker: in each that has one of them, all its programs would run."""
-    group = FORMATS[name].group
-    return pytest.param(
-        name, marks=[pytest.mark.xdist_group(group), *([] if group == "hive" else [pytest.mark.live])]
-    )
+    """`conftest` keeps those of one group in one worker: in each that has one of them, all its programs would run."""
+    return pytest.param(name, marks=[] if FORMATS[name].group == "hive" else [pytest.mark.live])
 
 
 @pytest.mark.parametrize("name", [_case(name) for name in FORMATS])
