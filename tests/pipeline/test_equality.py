@@ -60,16 +60,15 @@ def write(folder: Path, lines: list[bytes], dice: random.Random) -> None:
     (folder / "deep" / "c.zst").write_bytes(zstandard.compress(b"\n".join(thirds[2])))
 
 
-@pytest.fixture
-def spread_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if there were much: a task for each file, a share for each core. Little goes through one of both."""
-    monkeypatch.setattr(files, "_FEW_FILES", 0)
-    monkeypatch.setattr(folder, "share_count", lambda size, cores: cores)
-
-
+@pytest.mark.parametrize("spread", [False, True], ids=["little", "as if there were much"])
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.usefixtures("spread_out")
-def test_golden_cases(spark: Any, tmp_path: Path, case: str) -> None:
+def test_golden_cases(
+    spark: Any, tmp_path: Path, case: str, spread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Little goes through one task and one share; much has a task for each file, and a share for each core."""
+    if spread:
+        monkeypatch.setattr(files, "_FEW_FILES", 0)
+        monkeypatch.setattr(folder, "share_count", lambda size, cores: cores)
     dice = random.Random(case)
     lines = messy(golden(case), dice)
     write(tmp_path / "in", lines, dice)
