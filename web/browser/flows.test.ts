@@ -82,7 +82,16 @@ describe.skipIf(MISSING)("flows", () => {
 
   test("find a column and trace it to its source, by keys alone", async () => {
     const page = await openPage(browser, errors);
+    // keys may come as soon as the page is there: its field has the focus in the task that made it
+    await page.addInitScript(() =>
+      new MutationObserver((_, watch) => {
+        if (!document.getElementById("home-search")) return;
+        watch.disconnect();
+        document.documentElement.dataset.focused = document.activeElement?.id;
+      }).observe(document, { childList: true, subtree: true }),
+    );
     await page.goto(server.url);
+    expect(await page.locator("html").getAttribute("data-focused")).toBe("home-search");
     await page.keyboard.type("revenue");
     await page.getByRole("option", { name: /gold\/revenue_by_day · revenue/ }).waitFor();
     const options = await page.getByRole("option").allTextContents();

@@ -1,5 +1,5 @@
 // parts/Search: words as they are typed -> datasets, jobs and columns to go to, by mouse or keys.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { go, href, query, say } from "../address.ts";
 import { ask, Problem } from "../api/client.ts";
 import type { Hit } from "../api/model.ts";
@@ -58,8 +58,12 @@ export function Search({
   const input = useRef<HTMLInputElement>(null);
   const list = big ? "home-found" : "top-found";
 
-  useEffect(() => {
+  // before the page is painted: what is typed the moment it shows is not lost
+  useLayoutEffect(() => {
     if (big) input.current?.focus();
+  }, [big]);
+
+  useEffect(() => {
     if (big) return;
     const jump = (event: KeyboardEvent) => {
       const typing =
