@@ -197,6 +197,7 @@ describe.skipIf(MISSING)("flows", () => {
     await page.getByRole("button", { name: "Columns" }).click();
     await page.getByRole("button", { name: "Run states" }).click();
     await page.locator(".card .column").first().waitFor();
+    await page.locator('.card[aria-label="step_20, job, complete"]').waitFor(); // asked for after the columns
     await page.locator(".stage").focus();
     for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft"]) await page.keyboard.press(key);
     await expect.poll(() => new URL(page.url()).searchParams.get("sel")).toBe("job:web:step_20");
