@@ -25,7 +25,6 @@ export default defineConfig({
           testTimeout: 240_000,
           hookTimeout: 120_000,
           fileParallelism: false,
-          expect: { poll: { timeout: 30_000 } }, // as long as a page is waited for: a second is little on a busy machine
         },
       },
     ],

@@ -99,7 +99,7 @@ describe.skipIf(MISSING)("pages", () => {
     await page.screenshot({ path: join(SHOTS, `${name}.png`) });
     await page.getByRole("button", { name: /^Theme/ }).click();
     await page.getByRole("button", { name: /^Theme/ }).click();
-    await expect.poll(() => page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
+    expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
     expect(await axe(page)).toEqual([]);
     await page.screenshot({ path: join(SHOTS, `${name}-dark.png`) });
     await page.context().close();
