@@ -121,6 +121,30 @@ def test_a_group_that_rests_and_streams_are_told_in_time(store: Store, gms: Gms)
     follower.close()
 
 
+def test_periodic_tells_a_stream_as_it_is_now(store: Store, gms: Gms) -> None:
+    """What never ends, a connector say, is not to be waited for; but in compat mode streams are told at heartbeats alone."""
+    stream = {
+        "jobType": {"jobType": "CONNECTOR", "integration": "KAFKA_CONNECT", "processingType": "STREAMING"}
+    }
+    running = [
+        sql("RUNNING", RUN, second, inputs=[dataset("hive", f"t{second}")], job_facets=stream)
+        for second in (1, 2)
+    ]
+    follower, clock = follow(gms, periodic=True), At()
+    for count, each in enumerate(running, 1):
+        take(store, each)
+        assert rounds(follower, store, clock) > 0
+        assert len(told(gms)[-1]["inputDatasetEdges"]) == count
+    assert rounds(follower, store, clock) == 0
+    follower.close()
+    java = follow(gms, periodic=True, options={"compat": "datahub-java"})
+    take(store, sql("RUNNING", OTHER, 3, job="app.b", inputs=[dataset("hive", "t3")], job_facets=stream))
+    assert rounds(java, store, clock) == 0
+    clock.now += 6 * MINUTE
+    assert rounds(java, store, clock) > 0
+    java.close()
+
+
 def test_a_datahub_that_is_down_holds_up_nothing_but_itself(store: Store, gms: Gms) -> None:
     follower, clock = follow(gms), At()
     gms.answers.extend([Answer(503)] * 3)

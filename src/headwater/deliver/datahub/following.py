@@ -250,14 +250,10 @@ class _Live:
             list(self.group.members.values()),
             self.emitted,
         )
-        stream = policy.streaming or state.streaming
-        if stream and not (state.complete and policy.end):
-            due = self.emitted + int(policy.heartbeat * SECOND)
-        elif policy.periodic or state.complete:
-            due = state.changed
-        else:
-            due = state.changed + int(policy.idle * SECOND)
-        return Kept(key, _encode(state), not clean, due)
+        due = policy.at(
+            state.changed, state.emitted, complete=state.complete, streaming=state.streaming, second=SECOND
+        )
+        return Kept(key, _encode(state), not clean, int(due))
 
 
 def _digest(body: bytes) -> str:

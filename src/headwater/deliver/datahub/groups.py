@@ -43,12 +43,19 @@ class Policy(msgspec.Struct, frozen=True):
         """Whether a group that has something new is to be told now."""
         if not each.dirty:
             return False
-        stream = self.streaming or each.streaming
-        if stream and now - each.emitted >= self.heartbeat:
+        if final and (self.end or not (self.streaming or each.streaming)):
             return True
-        if stream and not self.end:
-            return False
-        return self.periodic or final or each.complete or now - each.changed >= self.idle
+        return now >= self.at(each.changed, each.emitted, complete=each.complete, streaming=each.streaming)
+
+    def at(
+        self, changed: float, emitted: float, *, complete: bool, streaming: bool, second: int = 1
+    ) -> float:
+        """When a group is to be told that changed then and was told (or first heard of) then; a clock has `second` in a second."""
+        settled = changed if self.periodic or complete else changed + self.idle * second
+        if not (self.streaming or streaming):
+            return settled
+        beat = emitted + self.heartbeat * second
+        return min(beat, settled) if self.end else beat
 
 
 class Open(msgspec.Struct):
