@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, literal_column, or_, select, text
+from sqlalchemy import Connection, FromClause, and_, delete, func, literal, literal_column, or_, select, text
 from sqlalchemy.sql import ColumnElement
 
 from headwater.facts.fold import Tables
@@ -178,7 +178,7 @@ def find(
     connection: Connection,
     query: str,
     *,
-    kinds: Iterable[str] = KINDS,
+    kinds: Collection[str] = KINDS,
     namespace: str | None = None,
     tag: str | None = None,
     owner: str | None = None,
@@ -189,9 +189,8 @@ def find(
     mode = mode_of(connection)
     found: dict[tuple[str, int], tuple[Any, ...]] = {}
     for how, where in _tiers(folded(query.strip()), query, mode):
-        for kind in kinds:
-            for number, label in _ask(connection, kind, where, namespace, marks, limit):
-                found.setdefault((kind, number), (_HOW.index(how), len(label), label, kind, number))
+        for kind, number, label in _ask(connection, kinds, where, namespace, marks, limit):
+            found.setdefault((kind, number), (_HOW.index(how), len(label), label, kind, number))
         if len(found) >= limit:
             break
     best = sorted(found.items(), key=lambda item: item[1])[:limit]
@@ -224,39 +223,59 @@ def _match(mode: str, column: str, words: list[str]) -> ColumnElement[bool]:
 
 
 # made once: an alias of a table costs more than the question
-_OWN = {kind: TABLE[NODES[kind]].alias("own") for kind in KINDS}
-_LEAD = {**_OWN, "dataset": TABLE["datasets"].alias("lead")}
+_JOB, _OWN, _LEAD = (
+    TABLE["jobs"].alias("job"),
+    TABLE["datasets"].alias("own"),
+    TABLE["datasets"].alias("lead"),
+)
+_KIND, _NODE = documents.c.id % 2, documents.c.id // 2
+_IS_DATASET, _IS_JOB = (literal(position) == _KIND for position, _ in enumerate(KINDS))
+_SOURCE = (
+    documents.outerjoin(_JOB, and_(_IS_JOB, _JOB.c.id == _NODE))
+    .outerjoin(_OWN, and_(_IS_DATASET, _OWN.c.id == _NODE))
+    .outerjoin(_LEAD, _LEAD.c.id == func.coalesce(_OWN.c.canonical, _OWN.c.id))
+)
+
+
+def _visible(node: FromClause) -> ColumnElement[bool]:
+    return or_(
+        node.c.hidden_at.is_(None),
+        node.c.hidden_at < func.coalesce(node.c.last_seen, 0),
+        node.c.hidden_at < func.coalesce(node.c.shown_at, 0),
+    )
+
+
+_SHOWN = {
+    "job": and_(_JOB.c.id.is_not(None), _visible(_JOB)),
+    "dataset": and_(
+        _LEAD.c.id.is_not(None),
+        _visible(_LEAD),
+        # a name that only a rule of before made stands for nothing
+        or_(_OWN.c.last_seen.is_not(None), _OWN.c.canonical.is_not(None)),
+    ),
+}
 
 
 def _ask(
     connection: Connection,
-    kind: str,
+    kinds: Collection[str],
     where: ColumnElement[bool],
     namespace: str | None,
     marks: list[str],
     limit: int,
-) -> Iterable[tuple[int, str]]:
-    d, position = documents.c, KINDS.index(kind)
-    own, lead = _OWN[kind], _LEAD[kind]
-    source = documents.join(own, own.c.id == d.id // 2)
-    if kind == "dataset":
-        source = source.join(lead, lead.c.id == func.coalesce(own.c.canonical, own.c.id))
-    visible = or_(
-        lead.c.hidden_at.is_(None),
-        lead.c.hidden_at < func.coalesce(lead.c.last_seen, 0),
-        lead.c.hidden_at < func.coalesce(lead.c.shown_at, 0),
-    )
-    query = select(lead.c.id, d.label).select_from(source).where(d.id % 2 == position, where, visible)
-    if kind == "dataset":  # a name that only a rule of before made stands for nothing
-        query = query.where(or_(own.c.last_seen.is_not(None), own.c.canonical.is_not(None)))
+) -> Iterable[tuple[str, int, str]]:
+    """Kind, number and label of nodes, those of all kinds in one statement: a text in names is looked for in all of them."""
+    d = documents.c
+    number = func.coalesce(_JOB.c.id, _LEAD.c.id)
+    query = select(_KIND, number, d.label).select_from(_SOURCE)
+    query = query.where(where, or_(*(_SHOWN[kind] for kind in kinds)))
     if namespace is not None:
-        query = query.where(lead.c.namespace == namespace)
+        query = query.where(func.coalesce(_JOB.c.namespace, _LEAD.c.namespace) == namespace)
     for mark in marks:
         query = query.where(d.marks.contains(mark, autoescape=True))
-    return [
-        tuple(row)
-        for row in connection.execute(query.order_by(func.length(d.label), d.label).limit(limit * 2))
-    ]
+    # twice as many: a dataset may be found under several of its names
+    query = query.order_by(func.length(d.label), d.label, _KIND, number).limit(limit * 2)
+    return [(KINDS[kind], found, label) for kind, found, label in connection.execute(query)]
 
 
 def _hits(
