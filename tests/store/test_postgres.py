@@ -29,6 +29,7 @@ from headwater.store import _migrate, open_store
 from headwater.store._driver import Bigints, Byteas, Texts
 from headwater.store._schema import PARTITIONED, metadata
 from headwater.store._wire import register
+from store.test_times import counted
 
 
 def partitions(url: str, table: str) -> list[str]:
@@ -225,6 +226,7 @@ def test_an_older_format_is_brought_up_while_readers_read(
         thread.join()
         assert store.dump() == expected
         assert counts == {store.counts()["inputs"]}
+        counted(store)
         assert ingest(store, list(recorded())).stored == 0
         replay(store)
         assert store.dump() == expected

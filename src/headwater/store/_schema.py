@@ -102,6 +102,15 @@ log = Table(
     Column("received_at", BigInteger(), nullable=False),
     Column("body", LargeBinary(), nullable=False),
 )
+log_hours = Table(
+    "log_hours",
+    metadata,
+    Column("kind", Words, primary_key=True),
+    Column("hour", BigInteger(), primary_key=True, autoincrement=False),
+    Column("entries", BigInteger(), nullable=False),
+    sqlite_with_rowid=False,
+)
+"""How many entries the log has of each hour since 1970, by their time; triggers keep it."""
 rejects = Table(
     "rejects",
     metadata,

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from headwater.store._driver import cursor_of
 from headwater.store._packing import unpack
 
+_HOUR = 3_600_000_000
 _SPAN = "FROM log WHERE kind = 'run' AND time >= ? AND time < ?"
 
 
@@ -28,8 +29,21 @@ class Times:
         self, after: int, before: int, *, newest_first: bool, limit: int, offset: int
     ) -> tuple[list[bytes], int]:
         """Run events of a span, as they were sent, by their time; and how many there are."""
-        total = next(self.rows(f"SELECT count(*) {_SPAN}", after, before))[0]
-        return self.page(after, before, newest_first=newest_first, limit=limit, offset=offset), total
+        found = self.page(after, before, newest_first=newest_first, limit=limit, offset=offset)
+        return found, self._count(after, before)
+
+    def _count(self, after: int, before: int) -> int:
+        """How many run events a span has: whole hours are counted already, however long the log is."""
+        first, last = -(-after // _HOUR), before // _HOUR
+        if first >= last:
+            return int(next(self.rows(f"SELECT count(*) {_SPAN}", after, before))[0])
+        hours = (
+            "SELECT coalesce(sum(entries), 0) FROM log_hours WHERE kind = 'run' AND hour >= ? AND hour < ?"
+        )
+        edges = ((after, first * _HOUR), (last * _HOUR, before))
+        return int(next(self.rows(hours, first, last))[0]) + sum(
+            int(next(self.rows(f"SELECT count(*) {_SPAN}", *edge))[0]) for edge in edges
+        )
 
     def page(self, after: int, before: int, *, newest_first: bool, limit: int, offset: int) -> list[bytes]:
         """Run events of a span, as they were sent, by their time, and at equal times by their content."""
