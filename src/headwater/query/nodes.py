@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from headwater.errors import Ambiguous, ConfigError, NotFound
@@ -150,6 +151,7 @@ def when(at: str | None, since: str | None = None) -> When:
 _EPOCH = datetime(1970, 1, 1)  # in UTC, as all that is stored; with a zone it would cost twice as much
 
 
+@lru_cache(maxsize=4_096)  # of one run, most times are the same two
 def iso(stamp: int | None) -> str | None:
     """Microseconds -> a time as people read it."""
     if stamp is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import threading
@@ -259,6 +260,8 @@ def run_server(
     if threading.current_thread() is threading.main_thread():
         # when it has finished, uvicorn raises the signal once more: whoever opened the store must still close it
         signal.signal(signal.SIGTERM, _leave)
+        gc.collect()
+        gc.freeze()  # what the server is made of lives as long as it: no search for garbage need pass through it again
     server = Server(config, stopping, serving.drain_seconds)
     if stop is not None:
         threading.Thread(target=_when, args=(stop, server.handle_exit), name="stop", daemon=True).start()

@@ -271,8 +271,11 @@ class History:
         """The version of a dataset that nobody wrote: that it was seen."""
         return Write(dataset, first, None, "", schema, None, first if last is None else last)
 
-    def read_versions(self, runs: Collection[int]) -> dict[tuple[int, int], Write]:
+    def read_versions(self, inputs: Collection[Io]) -> dict[tuple[int, int], Write]:
         """(run, dataset) -> the version that the run read: the newest when it began to; of a failed run, if there is no other."""
+        runs = {each.run for each in inputs}
+        if not runs:
+            return {}
         found: dict[tuple[int, int], Write] = {}
 
         def choose(asked: Iterable[int], *statements: str) -> None:
@@ -287,8 +290,7 @@ class History:
         choose(
             runs, versions.READ.format(also=done), versions.READ_ALIAS.format(also=done), versions.READ_TOLD
         )
-        reads = self.rows(f"SELECT run, dataset FROM inputs WHERE run IN {_IDS}", listed(runs))
-        left = {(run, dataset) for run, dataset in reads if (run, dataset) not in found}
+        left = {(each.run, each.dataset) for each in inputs if (each.run, each.dataset) not in found}
         written = self._written(
             {dataset for _, dataset in left}
         )  # most of them are sources, which no run writes

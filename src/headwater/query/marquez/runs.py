@@ -51,15 +51,16 @@ def run_models(
     datasets = {each.dataset for side in io.values() for each in side}
     leaders = catalogue.leaders(datasets)
     named = catalogue.nodes("dataset", {*leaders.values(), *datasets})
-    reading = {each.run for each in io["in"] if not brief or (each.run, "in", each.dataset) in io_facets}
-    reads = history.read_versions(reading) if reading else {}
+    reads = history.read_versions(
+        [each for each in io["in"] if not brief or (each.run, "in", each.dataset) in io_facets]
+    )
     args = catalogue.said("run", [row["run_id"] for row in rows])
     sides: dict[tuple[int, str], dict[tuple[str, str, str], dict[str, msgspec.Raw]]] = {}
     names: dict[int, tuple[list[str], list[str]]] = {}
     run_ids = {row["id"]: row["run_id"] for row in rows}
-    order = by_name(leaders, named)
+    place = {dataset: at for at, dataset in enumerate(sorted(datasets, key=by_name(leaders, named)))}
     for position, direction in enumerate(("in", "out")):
-        for each in sorted(io[direction], key=lambda each: order(each.dataset)):
+        for each in sorted(io[direction], key=lambda each: place[each.dataset]):
             head, spoken = named[leaders[each.dataset]], named[each.dataset]
             names.setdefault(each.run, ([], []))[position].append(ref(spoken["namespace"], spoken["name"]))
             own = io_facets.get((each.run, direction, each.dataset), {})

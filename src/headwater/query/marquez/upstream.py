@@ -21,8 +21,8 @@ def run_upstream(store: Store, run_id: str, depth: int) -> dict[str, Any]:
         order, frontier = [first["id"]], [first["id"]]
         inputs: dict[int, dict[tuple[str, str, str], str | None]] = {}
         for hop in range(min(depth, MAX_DEPTH) + 1):
-            reads = history.read_versions(frontier)
             io = history.io(frontier)["in"]
+            reads = history.read_versions(io)
             leaders = catalogue.leaders({each.dataset for each in io})
             named = catalogue.nodes("dataset", set(leaders.values()))
             found: set[int] = set()
