@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 LARGEST_LISTED = 16 << 10
 """In lists of jobs, a run's facet that is longer is left to the run's own calls: a Spark plan may have megabytes."""
+_Datasets = dict[tuple[str, str, str], dict[str, msgspec.Raw]]
+"""Namespace, name and version of datasets -> their facets."""
+_Sides = dict[int, _Datasets]
 _ENDED = ("COMPLETED", "ABORTED", "FAILED")
 
 
@@ -55,26 +58,33 @@ def run_models(
         [each for each in io["in"] if not brief or (each.run, "in", each.dataset) in io_facets]
     )
     args = catalogue.said("run", [row["run_id"] for row in rows])
-    sides: dict[tuple[int, str], dict[tuple[str, str, str], dict[str, msgspec.Raw]]] = {}
-    names: dict[int, tuple[list[str], list[str]]] = {}
+    heads = {each: (named[leaders[each]]["namespace"], named[leaders[each]]["name"]) for each in datasets}
     run_ids = {row["id"]: row["run_id"] for row in rows}
     place = {dataset: at for at, dataset in enumerate(sorted(datasets, key=by_name(leaders, named)))}
-    for position, direction in enumerate(("in", "out")):
+    # a run that shows no version of its own has that of the names it told
+    names: dict[int, tuple[list[str], list[str]]] = {}
+    unsettled = {row["id"] for row in rows if row["io"] is None}
+    sides: dict[str, _Sides] = {"in": {}, "out": {}}
+    for position, (direction, found) in enumerate(sides.items()):
         for each in sorted(io[direction], key=lambda each: place[each.dataset]):
-            head, spoken = named[leaders[each.dataset]], named[each.dataset]
-            names.setdefault(each.run, ([], []))[position].append(ref(spoken["namespace"], spoken["name"]))
-            own = io_facets.get((each.run, direction, each.dataset), {})
+            if each.run in unsettled:
+                spoken = named[each.dataset]
+                names.setdefault(each.run, ([], []))[position].append(
+                    ref(spoken["namespace"], spoken["name"])
+                )
+            own = io_facets.get((each.run, direction, each.dataset))
             if brief and direction == "in" and not own:
                 continue
+            head = heads[each.dataset]
             if direction == "out":
-                version = dataset_version_uuid(head["namespace"], head["name"], run_ids[each.run], None)
+                version = dataset_version_uuid(*head, run_ids[each.run], None)
             else:
                 write = reads.get((each.run, each.dataset))
                 at = None if write is None else write.at
-                version = dataset_version_uuid(head["namespace"], head["name"], write and write.run_id, at)
-            # Under several names it is one dataset: what is told under its own name comes last, and wins.
-            found = sides.setdefault((each.run, direction), {})
-            found.setdefault((head["namespace"], head["name"], version), {}).update(raw(own))
+                version = dataset_version_uuid(*head, write and write.run_id, at)
+            facets_of = found.setdefault(each.run, {}).setdefault((*head, version), {})
+            if own:  # under several names it is one dataset: what its own name tells comes last, and wins
+                facets_of.update(raw(own))
     out = Runs()
     for row in rows:
         number = row["id"]
@@ -88,8 +98,8 @@ def run_models(
             **_times(row, shown),
             "args": _args(told, args.get(row["run_id"], {})),
             "jobVersion": _job_version(jobs.get(row["job"]), out.versions.get(number)),
-            "inputDatasetVersions": _versions(sides.get((number, "in"), {})),
-            "outputDatasetVersions": _versions(sides.get((number, "out"), {})),
+            "inputDatasetVersions": _versions(sides["in"].get(number, {})),
+            "outputDatasetVersions": _versions(sides["out"].get(number, {})),
             "facets": raw(told),
         }
     return out
@@ -106,7 +116,7 @@ def by_name(
     return key
 
 
-def _versions(found: Mapping[tuple[str, str, str], dict[str, msgspec.Raw]]) -> list[dict[str, Any]]:
+def _versions(found: _Datasets) -> list[dict[str, Any]]:
     return [
         {"datasetVersionId": {"namespace": namespace, "name": name, "version": version}, "facets": facets}
         for (namespace, name, version), facets in sorted(found.items(), key=lambda each: each[0])
