@@ -188,7 +188,7 @@ def split(body: bytes) -> list[bytes]:
     except RecursionError:
         raise TooLarge("", "nested too deeply to be read") from None
     except msgspec.DecodeError as fault:
-        if head == b"{" and b"\n" in body.strip():
+        if head != b"[" and b"\n" in body.strip():  # lines, the first of them broken
             return [line for line in body.splitlines() if line.strip()]
         raise EventError("", f"broken JSON: {fault}") from None
 

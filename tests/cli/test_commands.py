@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import json
@@ -42,6 +43,9 @@ FORMS: dict[str, bytes] = {
     "lines.jsonl.zst": zstandard.compress(b"\n".join(LINES[:7]) + b"\n")
     + zstandard.compress(b"\n".join(LINES[7:])),
     "misnamed.txt": gzip.compress(b"[" + b",".join(LINES) + b"]"),
+    "notepad.jsonl": b"\r\n".join([codecs.BOM_UTF8 + LINES[0], *LINES[1:]]),
+    "notepad.json.gz": gzip.compress(codecs.BOM_UTF8 + b"[" + b",".join(LINES) + b"]"),
+    "powershell.jsonl": b"\r\n".join(LINES).decode().encode("utf-16"),
 }
 
 
@@ -52,6 +56,23 @@ def test_files_of_every_form_are_ingested(run: Run, name: str) -> None:
     assert done.code == 0
     assert done.json == {"received": len(LINES), "stored": len(LINES), "duplicates": 0, "rejected": []}
     assert run("ingest", name, "--store", "sqlite:///x.db", "--json").json["duplicates"] == len(LINES)
+
+
+def test_a_broken_line_takes_no_other_with_it(run: Run) -> None:
+    for at, broken in enumerate((b"no event", b'{"eventTime": ', b"\xff")):
+        for place in (0, 3):
+            lines = [*LINES]
+            lines.insert(place, broken)
+            Path("x.jsonl").write_bytes(b"\n".join(lines))
+            done = run("ingest", "x.jsonl", "--store", f"sqlite:///{at}{place}.db", "--json")
+            assert (done.code, done.json["stored"]) == (5, len(LINES))
+            assert [each["index"] for each in done.json["rejected"]] == [place]
+
+
+def test_a_text_that_was_cut_in_the_middle_of_a_letter_is_told(run: Run) -> None:
+    Path("cut.jsonl").write_bytes(FORMS["powershell.jsonl"][:-1])
+    done = run("ingest", "cut.jsonl", "--store", "memory:")
+    assert (done.code, "cut.jsonl: cannot be read: " in done.err) == (2, True)
 
 
 def test_stdin_is_a_file_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

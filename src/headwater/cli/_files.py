@@ -1,7 +1,8 @@
-"""cli._files: files of events (JSON, JSON lines, gzip, zstd, - for stdin) -> encoded events, one after another."""
+"""cli._files: files of events (JSON, JSON lines, gzip, zstd, UTF-16, - for stdin) -> encoded events, one after another."""
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import sys
@@ -17,6 +18,8 @@ from headwater.errors import ConfigError, EventError
 from headwater.event import split
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""What PowerShell's `>` begins a file with."""
 _PIECE = 4096  # of a packed file: little of it may become much
 
 
@@ -25,7 +28,7 @@ def read_events(name: str) -> Iterator[bytes]:
     try:
         with _open(name) as stream:
             yield from _events(stream, name)
-    except (OSError, EOFError, zstandard.ZstdError) as fault:
+    except (OSError, EOFError, UnicodeError, zstandard.ZstdError) as fault:
         raise ConfigError(f"{name}: cannot be read: {getattr(fault, 'strerror', None) or fault}") from fault
 
 
@@ -37,11 +40,14 @@ def _open(name: str) -> Iterator[IO[bytes]]:
         stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
         head = stream.peek(4)[:4]
         if head.startswith(_GZIP):
-            yield cast("IO[bytes]", opened.enter_context(gzip.open(stream)))
+            stream = io.BufferedReader(opened.enter_context(gzip.open(stream)))
         elif head.startswith(_ZSTD):
-            yield io.BufferedReader(_Zstd(stream), 1 << 20)
-        else:
-            yield stream
+            stream = io.BufferedReader(_Zstd(stream), 1 << 20)
+        if stream.peek(2).startswith(_UTF16):
+            stream = io.BufferedReader(io.BytesIO(stream.read().decode("utf-16").encode()))
+        if stream.peek(3).startswith(codecs.BOM_UTF8):
+            stream.read(3)
+        yield stream
 
 
 class _Zstd(io.RawIOBase):

@@ -34,8 +34,8 @@ Examples:
   kafkacat … | headwater ingest -
   headwater ingest events.jsonl --url http://lineage:5000
 
-JSON (an object or an array) and JSON lines, plain or packed with gzip or zstd. The same event twice changes
-nothing. Events that are refused are kept with the reason (`headwater store rejects`) and the exit code is 5.
+JSON (an object or an array) and JSON lines, in UTF-8 or UTF-16, plain or packed with gzip or zstd. The same event
+twice changes nothing. Events that are refused are kept with the reason (`headwater store rejects`) and the exit code is 5.
 """
 
 
