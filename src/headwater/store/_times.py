@@ -59,27 +59,31 @@ class Times:
         )
         return [unpack(row[0]) for row in found]
 
-    def begun(self, since: int, until: int) -> list[int]:
-        """When runs began, in a span."""
-        return [
-            row[0]
-            for row in self.rows(
-                "SELECT started_at FROM runs WHERE started_at >= ? AND started_at < ?", since, until
-            )
-        ]
+    def begun(self, since: int, until: int) -> list[tuple[int, int]]:
+        """How many runs began in a span, a quarter of an hour each: (its beginning, how many)."""
+        found = self.rows(_COUNTED.format(when="started_at", also=""), *_quarters(since, until))
+        return [(since + part * QUARTER, count) for part, count in found]
 
-    def ended(self, since: int, until: int) -> list[tuple[int, str]]:
-        """When runs ended, in a span, and how."""
-        return [
-            (row[0], row[1])
-            for row in self.rows(
-                "SELECT ended_at, state FROM runs WHERE ended_at >= ? AND ended_at < ?", since, until
-            )
-        ]
+    def ended(self, since: int, until: int) -> list[tuple[int, str | None, int]]:
+        """How many runs ended in a span, and how, a quarter of an hour each: (its beginning, state, how many)."""
+        found = self.rows(_COUNTED.format(when="ended_at", also=", state"), *_quarters(since, until))
+        return [(since + part * QUARTER, state, count) for part, count, state in found]
 
     def appeared(self, what: str, until: int) -> list[int]:
         """When jobs, datasets or sources were first seen."""
         return [row[0] for row in self.rows(_APPEARED[what], until)]
+
+
+QUARTER = _HOUR // 4
+"""No zone's hours or days begin elsewhere than at a whole quarter of an hour."""
+_COUNTED = (
+    f"SELECT ({{when}} - ?) / {QUARTER}, count(*){{also}} FROM runs"
+    f" WHERE {{when}} >= ? AND {{when}} < ? GROUP BY 1{{also}}"
+)
+
+
+def _quarters(since: int, until: int) -> tuple[int, int, int]:
+    return since, since, until
 
 
 _APPEARED = {

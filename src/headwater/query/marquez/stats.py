@@ -53,12 +53,12 @@ def event_stats(
         begun = reader.times().begun(edges[0], edges[-1])
         ended = reader.times().ended(edges[0], edges[-1])
     counts = [{"fail": 0, "start": 0, "complete": 0, "abort": 0} for _ in edges[1:]]
-    for at in begun:
-        counts[bisect_right(edges, at) - 1]["start"] += 1
-    for at, state in ended:
+    for at, runs in begun:
+        counts[bisect_right(edges, at) - 1]["start"] += runs
+    for at, state, runs in ended:
         word = state.split(" ", 1)[1].lower() if state else ""
         if word in counts[0]:
-            counts[bisect_right(edges, at) - 1][word] += 1
+            counts[bisect_right(edges, at) - 1][word] += runs
     return [{**span, **count} for span, count in zip(_spans(edges), counts, strict=True)]
 
 
