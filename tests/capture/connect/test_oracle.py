@@ -116,6 +116,30 @@ def shapes() -> st.SearchStrategy[Shape]:
     return st.one_of(plain, plain, envelope, outbox)
 
 
+def seldom() -> list[tuple[list[Link], Shape, Shape]]:
+    """What chance puts together too seldom: headers of a kind, and fields for them in structs that are there, and that are not."""
+    made: Link = (f"{KAFKA}InsertHeader", {"header": "h", "value.literal": "fixed"}, None)
+    taken: Link = (
+        f"{KAFKA}HeaderFrom$Value",
+        {"fields": "b", "headers": "h", "operation": "copy"},
+        None,
+    )
+    values: list[Shape] = [
+        {"b": "text"},
+        {"b": "text", "after": {"c": "text"}},
+        {"b": "text", "after": "text"},
+        {"b": "text", "after": {"after": {"hv": "text"}}},
+        {"b": {"c": "text"}, "a": {"hv": "text"}},
+    ]
+    return [
+        ([*headers, (f"{DEBEZIUM}HeaderToValue", {"headers": "h", "fields": field, "operation": how}, None)], {"k": "text"}, value)
+        for headers in ([made], [taken])
+        for field in ("hv", "after.hv", "after.b.hv", "after.after.hv")
+        for how in ("copy", "move")
+        for value in values
+    ]  # fmt: skip
+
+
 def filled(shape: Shape, count: list[int], path: tuple[str, ...], seen: dict[str, tuple[str, ...]]) -> Shape:
     """The shape with a value of its own in every field; `seen` tells which is where."""
     made: Shape = {}
@@ -192,6 +216,7 @@ def test_the_real_transforms_agree(judge: Any) -> None:
         cases.append((chain, {k: v for k, v in key.items() if k != "$name"}, value))
 
     collect()
+    cases += seldom()
     questions, sentinels = [], []
     for chain, key, value in cases:
         seen: dict[str, tuple[str, ...]] = {}

@@ -383,7 +383,7 @@ def test_what_people_use_is_known(kind: str) -> None:
     assert callable(find("smt", kind, TRANSFORMS))
 
 
-def test_a_header_becomes_a_field_deep_in_a_struct_that_is_there() -> None:
+def test_a_header_becomes_a_field_deep_in_a_struct() -> None:
     chain = config(
         (f"{KAFKA}InsertHeader", {"header": "h", "value.literal": "x"}),
         (f"{DEBEZIUM}HeaderToValue", {"headers": "h", "fields": "after.hv", "operation": "copy"}),
@@ -393,4 +393,7 @@ def test_a_header_becomes_a_field_deep_in_a_struct_that_is_there() -> None:
     assert row is not None
     assert [name for name, _ in row.fields or ()] == ["id", "hv"]
     (plain,) = follow(chain, Record("t", value=struct({"a": "int"})))
-    assert [name for name, _ in plain.value.fields or ()] == ["a"]
+    assert [name for name, _ in plain.value.fields or ()] == ["a", "after"]
+    made = plain.value.child("after")
+    assert made is not None
+    assert [name for name, _ in made.fields or ()] == ["hv"]

@@ -145,13 +145,17 @@ def header_to_value(record: Record, settings: Mapping[str, str], part: Part) -> 
     return (replace(record, value=value),)
 
 
-def _put(value: Node, path: list[str], node: Node) -> Node:
-    """With a field in a struct that is there, however deep."""
+def _put(value: Node, path: list[str], node: Node, *, top: bool = True) -> Node:
+    """With a field in a struct, however deep. One that is missing is made at the top, and holds the path's second name; deeper, none is."""
     name, *rest = path
     if not rest:
         return value.put(name, node)
     inner = value.child(name)
-    return value if inner is None or not inner.is_struct else value.put(name, _put(inner, rest, node))
+    if inner is None and top:
+        return value.put(name, Node("struct", fields=((rest[0], node),)))
+    if inner is None or not inner.is_struct:
+        return value
+    return value.put(name, _put(inner, rest, node, top=False))
 
 
 def content_based_router(record: Record, settings: Mapping[str, str], part: Part) -> Sequence[Record]:
