@@ -262,9 +262,8 @@ def run_server(
         signal.signal(signal.SIGTERM, _leave)
         gc.collect()
         gc.freeze()  # what the server is made of lives as long as it: no search for garbage need pass through it again
-        gc.set_threshold(
-            10_000, 20, 20
-        )  # an answer is made of tens of thousands of objects, all of them alive until it is sent
+        # an answer is made of tens of thousands of objects, all of them alive until it is sent
+        gc.set_threshold(10_000, 20, 20)
     server = Server(config, stopping, serving.drain_seconds)
     if stop is not None:
         threading.Thread(target=_when, args=(stop, server.handle_exit), name="stop", daemon=True).start()
