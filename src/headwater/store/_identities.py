@@ -54,6 +54,10 @@ class Identities:
         born, self._born = self._born, {}
         return born
 
+    def new_runs(self) -> Collection[int]:
+        """The numbers of runs among those."""
+        return frozenset(self._born.get(Type.RUN, ()))
+
     def forget(self) -> None:
         """Drop what is remembered: the numbers were given anew."""
         born = self._born  # within one transaction the rules may change: what it numbered stays to be told

@@ -31,7 +31,7 @@ from headwater.store._reader import Reader
 from headwater.store._retain import Progress, Prune
 from headwater.store._schema import BY_RUN, FOLDED, log, meta, offsets, rejects
 from headwater.store._search import Index
-from headwater.store._settle import settle_versions
+from headwater.store._settle import settle_versions, show_versions
 from headwater.store._upsert import ENCODE, UPSERT
 
 _KEPT_OF_A_REJECT = 1 << 20
@@ -197,8 +197,9 @@ class SqlStore(ABC):
         new = self._ids.number(cursor, tables)
         known = self._ids.known
         self._ahead(cursor, self._ids.last_run)
+        runs = show_versions(cursor, tables, known, self._ids.new_runs(), self._ids.names)
         with cursor.together():
-            for name, rows in tables.items():
+            for name, rows in {**tables, "runs": runs}.items():
                 if name == "contents":
                     rows = self._ids.unseen(rows)
                 if rows:
@@ -208,9 +209,9 @@ class SqlStore(ABC):
             relink(connection, self._ids, self._aliases)
         else:
             link(connection, self._ids, self._aliases, new, [key[:2] for key in tables.get("symlinks", ())])
-        runs = known[Type.RUN]
-        touched = {runs[key[0]] for name in ("runs", "inputs", "outputs") for key in tables.get(name, ())}
-        settle_versions(cursor, touched, self._ids.names)
+        read_or_wrote = {key[0] for name in ("inputs", "outputs") for key in tables.get(name, ())}
+        alone = [known[Type.RUN][run] for run in read_or_wrote if (run,) not in runs]
+        settle_versions(cursor, alone, self._ids.names)
         self._index.settle(cursor, tables, known, self._ids.born())
 
     @staticmethod

@@ -14,13 +14,17 @@ Ids = Mapping[Type, Mapping[str, int]]
 """For each kind of reference: identity -> its number."""
 Encode = Callable[[Mapping[tuple[Any, ...], Mapping[str, Any]], Ids], list[tuple[Any, ...]]]
 
+_WHOLE = {"runs": ("io",)}
+"""Settled columns that come with a row, told of the whole run: they replace what was there."""
+
 
 def _statement(table: Table) -> Bulk:
     """The statement that merges rows into a table.
 
     The merge is the same text for SQLite and Postgres: `CASE` in place of the functions in which they differ.
     """
-    settled = SETTLED.get(table.name, ())
+    whole = _WHOLE.get(table.name, ())
+    settled = [name for name in SETTLED.get(table.name, ()) if name not in whole]
     names = [name for name in TABLE[table.name].columns.keys() if name not in settled]  # noqa: SIM118 - no dict
     sets: list[str] = []
     for name, column in table.columns.items():
@@ -35,6 +39,7 @@ def _statement(table: Table) -> Bulk:
         else:
             better = f"{yours} < {mine}" if column.rule is Rule.MIN else f"{yours} > {mine}"
             sets.append(f'"{name}" = CASE WHEN {mine} IS NULL OR {better} THEN {yours} ELSE {mine} END')
+    sets.extend(f'"{name}" = excluded."{name}"' for name in whole)
     key = "id" if table.name in IDENTITIES else ", ".join(f'"{part}"' for part in table.key)
     action = f"UPDATE SET {', '.join(sets)}" if sets else "NOTHING"
     return bulk(TABLE[table.name], names, f"ON CONFLICT ({key}) DO {action}")
@@ -81,6 +86,7 @@ def encoder(table: Table) -> Encode:
             parts.append(f"*((v[0], ids_{name}[v[1]]) if (v := r.get({name!r})) else NONE)")
         else:
             parts.append(f"*r.get({name!r}, NONE)")
+    parts.extend(f"r[{name!r}]" for name in _WHOLE.get(table.name, ()))
     source = "\n".join(
         ["def encode(rows, ids):", *lines, f"    return [({', '.join(parts)},) for k, r in rows.items()]"]
     )

@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +101,11 @@ def open_postgres(
         "keepalives_count": 6,
         **{name: value for name, value in ssl.items() if value},
     }
-    writing = {
+    writing: dict[str, int | str] = {
         "lock_timeout": int(float(lock_timeout) * 1000),
         "idle_in_transaction_session_timeout": 300_000,
+        # the writer looks rows up by keys and keeps its plans: those made while a table was small would read all of it
+        "enable_seqscan": "off",
     }
     reading = {"statement_timeout": int(float(statement_timeout) * 1000)}
     pool: dict[str, Any] = {"pool_pre_ping": True, "pool_timeout": float(pool_timeout)}
@@ -133,7 +135,7 @@ def open_postgres(
     return store
 
 
-def _engine(address: URL, given: dict[str, Any], settings: dict[str, int], **pool: Any) -> Engine:
+def _engine(address: URL, given: dict[str, Any], settings: Mapping[str, int | str], **pool: Any) -> Engine:
     # compiling a statement that takes milliseconds costs more than it saves
     options = " ".join(f"-c {name}={value}" for name, value in {**settings, "jit": "off"}.items())
     engine = create_engine(address, connect_args={**given, "options": options}, **pool)
