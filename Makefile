@@ -228,7 +228,11 @@ live-story: classes .venvs/airflow-3/.ready .venvs/datahub/.ready ## the whole o
 	@$(BIN)/python scripts/live_jars.py broker connect debezium-postgres iceberg-sink avro-converter schema-registry spark-4.1
 	@$(LIVE_TESTS) $(BIN)/python -m pytest -s tests/live_story
 
-bench: $(READY) ## figures against their floors and peers, told in bench/RESULTS.md; SIZE=full for full sizes, BENCHES=graph for one
+# what some benches stand beside, or in, lives in environments of its own
+BESIDE_airflow = $(AIRFLOWS:%=.venvs/airflow-%/.ready)
+BESIDE_datahub = .venvs/datahub/.ready
+
+bench: $(READY) $(foreach name,$(BENCHES),$(BESIDE_$(name))) ## figures against their floors and peers, told in bench/RESULTS.md; SIZE=full for full sizes, BENCHES=graph for one
 	@failed=; for name in $(BENCHES); do \
 		echo "== $$name"; \
 		$(BIN)/python bench/$$name.py $(if $(filter full,$(SIZE)),--full) --json bench/figures/$$name.json || failed="$$failed $$name"; \

@@ -2,7 +2,7 @@
 
     python bench/airflow.py [--full] [--versions 3 2.11] [--json FILE]
 
-Needs the environments that `make live-airflow` makes. One run of `airflow dags test` per version; every event is timed
+Needs the environments that `make bench` makes. One run of `airflow dags test` per version; every event is timed
 with both, in the process that Airflow makes for it: import, making the transport, emit. Seven states of a server take turns.
 Tables go to stdout; progress to stderr.
 """
@@ -109,7 +109,7 @@ def main() -> None:
     lines = {}
     for version in chosen.versions:
         if not python_of(version).exists():
-            print(f"Airflow {version}: skipped, run `make live-airflow` first")
+            print(f"Airflow {version}: skipped, run `make bench BENCHES=airflow` first")
             continue
         with tempfile.TemporaryDirectory(prefix="headwater-airflow-") as folder:
             rows = measure(version, 105 if chosen.full else 21, Path(folder))
