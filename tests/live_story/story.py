@@ -60,6 +60,21 @@ def until(what: str, true: Callable[[], Any], seconds: float = 180.0) -> Any:
     return found
 
 
+def until_told(what: str, wanted: set[Any], told: Callable[[], set[Any]]) -> None:
+    """Wait until all that is wanted has been told; what of it never was is said."""
+    missing = set(wanted)
+
+    def complete() -> bool:
+        nonlocal missing
+        missing = wanted - told()
+        return not missing
+
+    try:
+        until(what, complete)
+    except AssertionError as never:
+        raise AssertionError(f"{what}: missing {sorted(missing)}") from never
+
+
 @dataclass
 class Story:
     """Everything that runs, and how to ask it."""

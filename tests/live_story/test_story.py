@@ -22,7 +22,7 @@ import httpx
 import live_jars
 import pytest
 import story as systems
-from story import TOPIC, Story, say, until
+from story import TOPIC, Story, say, until, until_told
 
 import datahub_sdk
 import services
@@ -81,7 +81,7 @@ def story(tmp_path_factory: pytest.TempPathFactory, jars: Callable[[str], list[P
         say("Airflow's database is made")
         made.airflow.migrate()
         _night(made, "2026-01-03")
-        until("the watcher to know both connectors' columns", lambda: _fields(made) >= {"total", "amount"})
+        until_told("the watcher to know both connectors' columns", {"total", "amount"}, lambda: _fields(made))
         until("the spool to be empty", made.delivered)
         yield made
 
@@ -401,7 +401,7 @@ def test_datahub_is_told_the_same_as_a_file_and_by_kafka(story: Story, bad_night
     file = Path(story.places["PROPOSALS"])
     metrics = lambda: httpx.get(f"{story.server.url}/metrics", timeout=60).text  # noqa: E731
     until("the server to have told DataHub all", lambda: "headwater_datahub_lag_entries 0.0" in metrics())
-    until("the file to hold every edge", lambda: _edges(json.loads(file.read_text())) >= wanted)
+    until_told("the file to hold every edge", wanted, lambda: _edges(json.loads(file.read_text())))
     in_file = json.loads(file.read_text())
 
     log = story.root / "log.jsonl"
