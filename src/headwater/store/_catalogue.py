@@ -10,7 +10,6 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from headwater.facts.definitions import NEW
 from headwater.store._driver import among, cursor_of, listed
 from headwater.store._edges import VISIBLE
 
@@ -23,14 +22,7 @@ _DATASET = ("id", "namespace", "name", "first_seen", "last_seen", "kind", "sourc
 _COLUMNS = {"jobs": _JOB, "datasets": _DATASET}
 _TABLES = {"job": "jobs", "dataset": "datasets"}
 _UPDATED = "coalesce(t.last_seen, t.first_seen)"
-_LAST_STATE = (
-    "(SELECT coalesce(r.state, '3 RUNNING') FROM runs AS r WHERE r.job = t.id AND coalesce(r.state, '') <> '0 NEW'"
-    " ORDER BY r.first_seen DESC, r.state DESC LIMIT 1)"
-)
-"""Of the last run that has begun; one of which only its children told has."""
-_NEAR = 1_000
 _NEVER = "CAST(NULL AS bigint)"
-_RAN = "EXISTS (SELECT 1 FROM runs AS r WHERE r.job = t.id)"
 
 
 class Catalogue:
@@ -68,45 +60,16 @@ class Catalogue:
             where.append("t.namespace = ?")
             values.append(namespace)
         if states:
-            marks = ", ".join("?" for _ in states)
-            tests = [f"{_LAST_STATE} IN ({marks})"]
-            if NEW in states:
-                tests.append(f"{_LAST_STATE} IS NULL AND {_RAN}")
-            where.append(f"({' OR '.join(tests)})")
+            where.append(f"t.last_state IN ({', '.join('?' for _ in states)})")
             values += states
         held = f"FROM {table} AS t WHERE {' AND '.join(where)}"
-        ids, total = self._numbers(kind, held, values, limit, offset, bool(states))
-        found = self.nodes(kind, ids)
-        return [found[number] for number in ids], total
-
-    def _numbers(
-        self, kind: str, held: str, values: list[Any], limit: int, offset: int, costly: bool
-    ) -> tuple[list[int], int]:
-        """The numbers on a page, and how many there are in all; what is costly to tell is looked at once."""
         order = "t.name, t.namespace"
-        newest = f"{_UPDATED} DESC, {order}"
         if kind == "job":  # those that ran lately first; those that never did, last
-            order = f"CASE WHEN {_RAN} THEN 0 ELSE 1 END, {newest}"
-        if costly:
-            bounds = [*values, limit, offset]
-            rows = list(
-                self.rows(f"SELECT t.id, count(*) OVER () {held} ORDER BY {order} LIMIT ? OFFSET ?", *bounds)
-            )
-            if rows:
-                return [row[0] for row in rows], rows[0][1]
-        total = self.one(f"SELECT count(*) {held}", *values)
-        if kind == "job" and offset + limit <= _NEAR:
-            # nearly always all jobs so far have run: then whether the others have need not be asked
-            first = [
-                row[0]
-                for row in self.rows(f"SELECT t.id {held} ORDER BY {newest} LIMIT ?", *values, offset + limit)
-            ]
-            if not self.one(
-                f"SELECT count(*) FROM jobs AS t WHERE t.id IN {_IDS} AND NOT {_RAN}", listed(first)
-            ):
-                return first[offset:], total
+            order = f"t.last_state IS NULL, {_UPDATED} DESC, {order}"
         page = self.rows(f"SELECT t.id {held} ORDER BY {order} LIMIT ? OFFSET ?", *values, limit, offset)
-        return [row[0] for row in page], total
+        ids = [row[0] for row in page]
+        found = self.nodes(kind, ids)
+        return [found[number] for number in ids], self.one(f"SELECT count(*) {held}", *values)
 
     def nodes(self, kind: str, numbers: Collection[int]) -> dict[int, Row]:
         """What stands for these numbers, hidden or not."""

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, exc, inspect, text
 from headwater.errors import StoreError
 from headwater.store._driver import exclude_writers
 
-HEAD = "0005"
+HEAD = "0006"
 """The format this version writes; the newest file in `migrations/versions`."""
 _WAITS = (
     *(0.5 for _ in range(240)),

@@ -35,6 +35,7 @@ from headwater.store import Pruned
 from headwater.store._driver import Cursor, among, bulk, cursor_of, listed
 from headwater.store._packing import pack, unpack
 from headwater.store._schema import log
+from headwater.store._settle import settle_states
 from headwater.store._sweep import SUPERSEDED, count_unused, find_superseded, parts, sweep
 
 Derive = Callable[[str, bytes], Iterable[Row]]
@@ -143,7 +144,10 @@ class Prune:
                 dead = set(gone)
                 self._alive.update(row[1] for row in rows if row[0] not in dead)
                 if gone:
+                    cursor.execute(f"SELECT DISTINCT job FROM runs WHERE id IN {among()}", (listed(gone),))
+                    jobs = [row[0] for row in cursor.fetchall() if row[0] is not None]
                     self.ground.drop_runs(connection, start, end, gone)
+                    settle_states(cursor, jobs)
                     self.ground.renew(connection)
             done += len(gone)
             self.progress("runs", position + 1, len(ranges))

@@ -54,8 +54,13 @@ _TYPES: dict[Type, TypeEngine[Any]] = {
 IDENTITIES = {"jobs": ("namespace", "name"), "datasets": ("namespace", "name"), "runs": ("run_id",)}
 """The tables that number an identity, and the columns that hold it."""
 OWNER = {Type.JOB: "jobs", Type.DATASET: "datasets", Type.RUN: "runs"}
-SETTLED = {"runs": ["io"], "datasets": ["alias_of", "canonical"]}
-"""runs.io: the version a completed run shows; datasets.canonical: the one that stands for it, where it is another."""
+SETTLED: dict[str, dict[str, TypeEngine[Any]]] = {
+    "jobs": {"last_state": Words},
+    "runs": {"io": LargeBinary()},
+    "datasets": {"alias_of": Id, "canonical": Id},
+}
+"""jobs.last_state: how the last run stands that has begun, none of a job that never ran; runs.io: the version a completed
+run shows; datasets.canonical: the one that stands for it, where it is another."""
 
 
 def _merged(table: facts.Table) -> list[Column[Any]]:
@@ -76,7 +81,7 @@ def _table(table: facts.Table) -> Table:
             Column("id", Id, primary_key=True, autoincrement=True),
             *(Column(name, Words, nullable=False) for name in identity),
             *_merged(table),
-            *(Column(name, LargeBinary() if name == "io" else Id) for name in SETTLED.get(table.name, ())),
+            *(Column(name, kind) for name, kind in SETTLED.get(table.name, {}).items()),
             UniqueConstraint(*identity),
         )
     return Table(
@@ -177,7 +182,6 @@ _shows: Any = {"sqlite_where": _runs.c.io.is_not(None), "postgresql_where": _run
 Index("ix_runs_job_ended", _runs.c.job, _runs.c.ended_at, **_shows)
 Index("ix_runs_started_at", _runs.c.started_at)
 Index("ix_runs_ended_at", _runs.c.ended_at, _runs.c.state)
-Index("ix_runs_first_seen", _runs.c.first_seen)
 # a job's newest runs; and, without a look at the runs themselves, how the last of them stands
 Index("ix_runs_job_first_seen", _runs.c.job, _runs.c.first_seen, _runs.c.state)
 Index("ix_edges_dataset", TABLE["edges"].c.dataset, TABLE["edges"].c.direction, TABLE["edges"].c.job)

@@ -1,10 +1,12 @@
-"""store._settle: runs that a batch touches -> the version that each of them shows once it is merged."""
+"""store._settle: runs that a batch touches -> the version that each of them shows, and how the last run of each job stands."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from headwater.facts.definitions import NEW
 from headwater.facts.fold import Tables
 from headwater.facts.tables import Type
 from headwater.facts.versions import COMPLETE, version_of
@@ -16,24 +18,60 @@ Named = tuple[set[str], set[str]]
 """What a run read and wrote."""
 
 
+_LAST_STATE = (
+    "coalesce((SELECT coalesce(r.state, '3 RUNNING') FROM runs AS r"
+    f" WHERE r.job = t.id AND coalesce(r.state, '') <> '{NEW}' ORDER BY r.first_seen DESC, r.state DESC LIMIT 1),"
+    " (SELECT r.state FROM runs AS r WHERE r.job = t.id LIMIT 1))"
+)
+"""Of the last run that has begun; one of which only its children told has. Of a job whose runs were only made by hand: that."""
+_LAST_STATES = (
+    f"UPDATE jobs SET last_state = found.state FROM (SELECT t.id AS job, {_LAST_STATE} AS state FROM jobs AS t"
+    " WHERE {of}) AS found WHERE jobs.id = found.job AND coalesce(jobs.last_state, '') <> coalesce(found.state, '')"
+)
+_OF = _LAST_STATES.format(of=f"t.id IN {among()}")
+_OF_ALL = _LAST_STATES.format(of="1 = 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What stands of a run before a batch is merged."""
+
+    state: tuple[Any, str] | None
+    """With its stamp."""
+    job: int | None
+
+
+def stored_runs(cursor: Cursor, tables: Tables, ids: Ids, new: Collection[int]) -> dict[int, Stored]:
+    """The batch's runs as they stand in the store, of those that are not `new` to it."""
+    numbers = ids[Type.RUN]
+    asked = [each for (run,) in tables.get("runs", ()) if (each := numbers[run]) not in new]
+    if not asked:
+        return {}
+    cursor.execute(f"SELECT id, state_at, state, job FROM runs WHERE id IN {among()}", (listed(asked),))
+    return {
+        number: Stored(None if at is None else (at, state), job)
+        for number, at, state, job in cursor.fetchall()
+    }
+
+
 def show_versions(
-    cursor: Cursor, tables: Tables, ids: Ids, new: Collection[int], names: dict[int, str]
+    cursor: Cursor, tables: Tables, ids: Ids, before: Mapping[int, Stored], names: dict[int, str]
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The batch's rows of `runs`, each with the `io` that it has once the batch is merged.
 
-    It is found out before they are written, for a row that is written and then settled is written twice. Of runs that
-    are `new` the batch says all there is; of others the tables are asked. `names` remembers datasets by number, for as
-    long as the writer lives.
+    It is found out before they are written, for a row that is written and then settled is written twice. Of new runs
+    the batch says all there is; of those that were there `before`, the tables are asked. `names` remembers datasets by
+    number, for as long as the writer lives.
     """
     numbers = ids[Type.RUN]
     rows = tables.get("runs", {})
-    states = _states(cursor, [each for (run,) in rows if (each := numbers[run]) not in new])
     ended = set()
     for (run,), row in rows.items():
-        told = [each for each in (row.get("state"), states.get(numbers[run])) if each is not None]
+        was = before.get(numbers[run])
+        told = [each for each in (row.get("state"), was and was.state) if each is not None]
         if told and max(told)[1] == COMPLETE:
             ended.add(run)
-    kept = _named(cursor, [each for run in ended if (each := numbers[run]) in states], names)
+    kept = _named(cursor, [each for run in ended if (each := numbers[run]) in before], names)
     named: dict[str, Named] = {run: kept[each] for run in ended if (each := numbers[run]) in kept}
     for side, table in enumerate(_SIDES):
         for run, dataset in tables.get(table, ()):
@@ -41,6 +79,21 @@ def show_versions(
                 named.setdefault(run, (set(), set()))[side].add(dataset)
     shown = {run: version_of(*sides) for run, sides in named.items()}
     return {key: {**row, "io": shown.get(key[0])} for key, row in rows.items()}
+
+
+def jobs_of(tables: Tables, ids: Ids, before: Mapping[int, Stored]) -> set[int]:
+    """The jobs that the batch's runs are of, or were."""
+    numbers = ids[Type.JOB]
+    said = {numbers[row["job"][1]] for row in tables.get("runs", {}).values() if "job" in row}
+    return said | {each.job for each in before.values() if each.job is not None}
+
+
+def settle_states(cursor: Cursor, jobs: Collection[int] | None = None) -> None:
+    """Set `jobs.last_state` from the runs as they are now: of these jobs, or of all."""
+    if jobs is None:
+        cursor.execute(_OF_ALL)
+    elif jobs:
+        cursor.execute(_OF, (listed(jobs),))
 
 
 def settle_versions(cursor: Cursor, runs: Collection[int], names: dict[int, str]) -> None:
@@ -57,14 +110,6 @@ def settle_versions(cursor: Cursor, runs: Collection[int], names: dict[int, str]
             changed.append((now, number))
     if changed:
         cursor.executemany("UPDATE runs SET io = ? WHERE id = ?", changed)
-
-
-def _states(cursor: Cursor, runs: Collection[int]) -> dict[int, tuple[Any, str] | None]:
-    """The state of each of the runs with its stamp, of those that have one."""
-    if not runs:
-        return {}
-    cursor.execute(f"SELECT id, state_at, state FROM runs WHERE id IN {among()}", (listed(runs),))
-    return {number: (at, state) if at is not None else None for number, at, state in cursor.fetchall()}
 
 
 def _named(cursor: Cursor, runs: Collection[int], names: dict[int, str]) -> dict[int, Named]:

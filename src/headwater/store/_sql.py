@@ -31,7 +31,7 @@ from headwater.store._reader import Reader
 from headwater.store._retain import Progress, Prune
 from headwater.store._schema import BY_RUN, FOLDED, log, meta, offsets, rejects
 from headwater.store._search import Index
-from headwater.store._settle import settle_versions, show_versions
+from headwater.store._settle import jobs_of, settle_states, settle_versions, show_versions, stored_runs
 from headwater.store._upsert import ENCODE, UPSERT
 
 _KEPT_OF_A_REJECT = 1 << 20
@@ -197,13 +197,15 @@ class SqlStore(ABC):
         new = self._ids.number(cursor, tables)
         known = self._ids.known
         self._ahead(cursor, self._ids.last_run)
-        runs = show_versions(cursor, tables, known, self._ids.new_runs(), self._ids.names)
+        before = stored_runs(cursor, tables, known, self._ids.new_runs())
+        runs = show_versions(cursor, tables, known, before, self._ids.names)
         with cursor.together():
             for name, rows in {**tables, "runs": runs}.items():
                 if name == "contents":
                     rows = self._ids.unseen(rows)
                 if rows:
                     cursor.insert(UPSERT[name], ENCODE[name](rows, known))
+            settle_states(cursor, jobs_of(tables, known, before))
         if tables.get("aliases"):
             self._renew(connection)
             relink(connection, self._ids, self._aliases)
@@ -288,9 +290,10 @@ class SqlStore(ABC):
         return work.estimate() if dry_run else work.run(by, named=named)
 
     def merge(self, connection: Connection, tables: Tables, runs: Iterable[int] = ()) -> None:
-        """Merge rows inside a transaction, and settle the versions of these runs too, for work of the store's own."""
+        """Merge rows inside a transaction, and settle these runs and all jobs too, for work of the store's own."""
         self._merge(connection, cursor_of(connection), tables)
         settle_versions(cursor_of(connection), list(runs), self._ids.names)
+        settle_states(cursor_of(connection))
         self._index.rebuild(connection)  # what is forgotten is found no more
 
     def transaction(self) -> AbstractContextManager[Connection]:
