@@ -20,7 +20,8 @@ from headwater.errors import ConfigError
 from headwater.event import micros
 from headwater.facts.commands import Say, SetTag
 from headwater.ingest import Retention, command, ingest, replay, restore, retain, rows_of
-from headwater.store import Store, open_store
+from headwater.store import Store, _sql, open_store
+from headwater.store._identities import link
 from streams import facet, run_id
 
 DAY = 86_400_000_000
@@ -237,3 +238,38 @@ def test_adopting_tables_made_elsewhere(postgres: Postgres, tmp_path: Path) -> N
         before = store.dump()
         replay(store)
         assert store.dump() == before
+
+
+def test_a_backup_goes_to_postgres_as_the_store_does(
+    postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the url says of certificates holds for `pg_dump`, too: else a password goes to whoever answers."""
+    program = tmp_path / "pg_dump"
+    program.write_text(f"#!/bin/sh\nenv | grep ^PG | sort > {tmp_path}/told\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    url = postgres.make()
+    with closing(open_store(f"{url}?sslmode=disable&connect_timeout=7")) as store:
+        store.backup(tmp_path / "backup")
+    told = (tmp_path / "told").read_text().splitlines()
+    assert "PGSSLMODE=disable" in told
+    assert "PGCONNECT_TIMEOUT=7" in told
+
+
+def test_a_replay_settles_each_dataset_once(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay is one transaction: what its first parts numbered is not new to each later one."""
+    body = b'{"eventTime": "2026-01-01T00:00:00Z", "job": {"namespace": "j", "name": "%d"}, "outputs": [{"namespace": "s3a://lake", "name": "%d"}]}'
+    with closing(open_store(store_url)) as store:
+        for start in range(0, 1_600, 200):
+            ingest(store, [body % (number, number % 3) for number in range(start, start + 200)])
+        settled: list[str] = []
+
+        def listen(*arguments: Any) -> None:
+            settled.extend(arguments[3])
+            link(*arguments)
+
+        monkeypatch.setattr(_sql, "link", listen)
+        before = store.dump()
+        replay(store)
+        assert store.dump() == before
+        assert len(settled) == len(set(settled)) == 3

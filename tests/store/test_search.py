@@ -146,6 +146,12 @@ def test_a_name_comes_before_its_beginning_before_its_part_before_text(store: St
     assert names(store, "rder")[0] == "etl/reorder", "a part of a word, too"
 
 
+def test_all_words_of_a_name_come_before_a_name_and_a_text(store: Store) -> None:
+    ingest(store, [told(8, "x", table("lake", "day", documentation=facet(description="orders by night")))])
+    ingest(store, [told(9, "y", table("lake", "every_day_long_orders_report"))])
+    assert names(store, "day orders") == ["every_day_long_orders_report", "day"]
+
+
 @pytest.mark.parametrize(
     ("query", "found", "place"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -17,11 +19,11 @@ from sqlalchemy import create_engine
 
 from headwater.cli.demo import recorded
 from headwater.errors import ConfigError, StoreError
-from headwater.event import make, parse
+from headwater.event import make, micros, parse
 from headwater.facts import Command, fold
 from headwater.facts.commands import Hide, Say, SetAlias, SetIncident, SetTag, Watch
 from headwater.facts.definitions import DefineDataset, DefineField, DefineJob, Name
-from headwater.ingest import command, ingest, read_entry, replay, restore
+from headwater.ingest import command, ingest, read_entry, replay, restore, rows_of
 from headwater.query.lineage import lineage
 from headwater.query.show import show
 from headwater.store import STORES, Batch, Entry, Offset, Reject, Store, open_store
@@ -205,6 +207,30 @@ def test_room_is_told_and_kept(opener: Opener, monkeypatch: pytest.MonkeyPatch) 
         assert reader.stats()["events"] == 0, "reads go on"
     monkeypatch.undo()
     assert ingest(store, list(recorded())).stored
+    store.close()
+
+
+def test_a_full_disk_takes_events_again_once_something_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/x.db")
+    monkeypatch.setattr(store, "_look_at_room_every", 0.0)
+    old = [
+        make("COMPLETE", datetime(2020, 1, 1, tzinfo=timezone.utc), job=("j", "j"), run_id=f"r{number}",
+             run_facets={"noise": {"text": os.urandom(200_000).hex()}}).raw
+        for number in range(10)
+    ]  # fmt: skip
+    ingest(store, old)
+    nearly = shutil.disk_usage(tmp_path)._replace(free=(64 << 20) - 1000)  # a little less than the reserve
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: nearly)
+    with pytest.raises(StoreError, match="nothing more is written"):
+        ingest(store, list(recorded()))
+    store.prune(micros("2021-01-01T00:00:00Z"), {"runs", "events"}, rows_of)
+    assert store.room()["state"] == "low"
+    assert ingest(store, list(recorded())).stored
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: nearly._replace(free=1 << 20))
+    with pytest.raises(StoreError, match="nothing more is written"):  # its journal would not fit
+        ingest(store, [old[0].replace(b"2020-01-01", b"2020-01-03")])
     store.close()
 
 

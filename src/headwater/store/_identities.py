@@ -101,12 +101,14 @@ class Identities:
                 found[kind].update([key[position] for key in rows])
             for column, kind in _COLUMNS[name]:
                 pointed[kind].update([row[column][1] for row in rows.values() if column in row])
+        datasets: list[str] = []
         for kind, references in found.items():
             missing = (references | pointed[kind]).difference(self.known[kind])
             if missing:
                 coming = {key[0] for key in tables.get(OWNER[kind], ())} - pointed[kind]
-                self._resolve(cursor, kind, missing, coming)
-        return list(self._fresh[Type.DATASET])
+                new = self._resolve(cursor, kind, missing, coming)
+                datasets.extend(new if kind is Type.DATASET else ())
+        return datasets
 
     def ensure(self, cursor: Cursor, datasets: Iterable[str]) -> None:
         """Give these datasets their numbers."""
@@ -116,7 +118,8 @@ class Identities:
 
     def _resolve(
         self, cursor: Cursor, kind: Type, missing: Collection[str], coming: Collection[str] = ()
-    ) -> None:
+    ) -> list[str]:
+        """Learn the numbers of what is missing; what has none yet gets one, and is returned."""
         table, known = OWNER[kind], self.known[kind]
         names = IDENTITIES[table]
         if len(names) == 2:
@@ -127,7 +130,7 @@ class Identities:
             known.update(cursor.fetchall())
         new = sorted(each for each in missing if each not in known)
         if not new:
-            return
+            return new
         # The transaction holds the only write lock, so the numbers after the greatest are ours.
         cursor.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")
         ((first,),) = cursor.fetchall()
@@ -144,6 +147,7 @@ class Identities:
         self._born.setdefault(kind, []).extend(numbered.values())
         if kind is Type.RUN:
             self.last_run = first + len(new) - 1
+        return new
 
 
 def link(

@@ -19,6 +19,9 @@ from headwater.store._search import Index
 from headwater.store._space import Thresholds
 from headwater.store._sql import SqlStore
 
+_FOR_THE_JOURNAL = 4
+"""What share of the reserve must be free on the disk itself: what is written goes through a journal first."""
+
 
 class LiteStore(SqlStore):
     """A store on SQLite."""
@@ -48,7 +51,20 @@ class LiteStore(SqlStore):
         parts = [self._path.with_name(self._path.name + more) for more in ("", "-wal", "-shm")]
         used = sum(part.stat().st_size for part in parts if part.exists())
         disk = shutil.disk_usage(self._path.parent)
-        return self._thresholds.judge(used, disk.total, disk.free)
+        told = self._thresholds.judge(used, disk.total, disk.free)
+        if told["state"] == "ok" or disk.free < told["reserve_bytes"] // _FOR_THE_JOURNAL:
+            return told
+        # the file does not shrink when things go, but what they leave is written to again
+        return self._thresholds.judge(used, disk.total, disk.free + self._left_behind())
+
+    def _left_behind(self) -> int:
+        """The bytes of the file that hold nothing."""
+        with self._connect() as connection:
+            pages, size = (
+                connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+                for name in ("freelist_count", "page_size")
+            )
+        return int(pages) * int(size)
 
     def _exclude(self, connection: Connection) -> None:
         """`BEGIN IMMEDIATE` has done so."""

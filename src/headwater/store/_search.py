@@ -217,7 +217,9 @@ def _match(mode: str, column: str, words: list[str]) -> ColumnElement[bool]:
     if mode == "gin":
         query = func.to_tsquery(literal_column("'simple'"), " & ".join(f"'{word}':*" for word in words))
         return func.to_tsvector(literal_column("'simple'"), documents.c[column]).op("@@")(query)
-    query_text = f"{column} : " + " ".join(f'"{word}"*' for word in words)
+    marks = " ".join(f'"{word}"*' for word in words)
+    # without the brackets the column would be that of the first word only
+    query_text = f"{column} : ({marks})"
     found = text("SELECT rowid FROM documents_fts WHERE documents_fts MATCH :fts").bindparams(fts=query_text)
     return documents.c.id.in_(found.columns(literal_column("rowid")).subquery().select())
 

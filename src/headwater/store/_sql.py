@@ -53,6 +53,7 @@ class SqlStore(ABC):
 
     _faults: tuple[type[Exception], ...] = (exc.SQLAlchemyError,)
     _look_at_room_every = 0.0  # seconds
+    _make_space = "`headwater store prune`, or a larger disk"
 
     def __init__(self, url: str, writer: Engine, reader: Engine, *, shared: bool = False) -> None:
         self.url = scrub(url)
@@ -153,7 +154,7 @@ class SqlStore(ABC):
         if told["state"] == "full":
             raise StoreError(
                 f"store {self.url}: only {told['free_bytes']:,} bytes are left, and {told['reserve_bytes']:,} are kept"
-                " free: nothing more is written. Make space: `headwater store prune`, or a larger disk",
+                f" free: nothing more is written. Make space: {self._make_space}",
                 retryable=True,
                 cause="full",
             )

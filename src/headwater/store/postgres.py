@@ -126,6 +126,7 @@ def open_postgres(
         partition_runs=int(partition_runs),
         max_size=size(max_size, 0, "max_size") if max_size else None,
         thresholds=Thresholds(disk_alarm, disk_reserve),
+        given=given,
     )
     try:
         store.prepare(migrate_on_open=str(migrate_on_open).lower() not in ("no", "false", "0"))
@@ -153,6 +154,9 @@ class PostgresStore(SqlStore):
     """A store on Postgres: one writer at a time over all servers, readers each with a moment of their own."""
 
     _faults = (exc.SQLAlchemyError, psycopg.Error)
+    _make_space = (
+        "`headwater store prune` and then `VACUUM FULL`, for Postgres keeps what went; or a larger max_size"
+    )
 
     def __init__(
         self,
@@ -163,8 +167,10 @@ class PostgresStore(SqlStore):
         partition_runs: int = partitions.SIZE,
         max_size: int | None = None,
         thresholds: Thresholds = Thresholds(),  # noqa: B008 - frozen
+        given: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(url, writer, reader)
+        self._given = given or {}
         self._partition_runs, self._max_size, self._thresholds = partition_runs, max_size, thresholds
         self._upto = 0
         self._look_at_room_every = (
@@ -311,6 +317,7 @@ class PostgresStore(SqlStore):
             "PGUSER": address.username,
             "PGPASSWORD": address.password,
             "PGDATABASE": address.database,
+            **{variable: self._given.get(name) for name, variable in _FOR_PROGRAMS.items()},
         }
         environment = {
             **os.environ,
@@ -320,6 +327,16 @@ class PostgresStore(SqlStore):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise StoreError(f"{file} cannot be written: {scrub(done.stderr.strip())}")
+
+
+_FOR_PROGRAMS = {
+    "sslmode": "PGSSLMODE",
+    "sslrootcert": "PGSSLROOTCERT",
+    "sslcert": "PGSSLCERT",
+    "sslkey": "PGSSLKEY",
+    "connect_timeout": "PGCONNECT_TIMEOUT",
+}
+"""How libpq's own programs are told what a connection of ours is."""
 
 
 def told(url: str, fault: Exception) -> StoreError:
