@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,13 @@ import pytest
 
 from headwater.demo.means import java_version, look
 from headwater.demo.programs import check_revenue
+from headwater.demo.served import served
 from headwater.demo.tale import Setting, tell
 from headwater.errors import HeadwaterError
 from headwater.query.lineage import lineage
 from headwater.store import open_store
+from headwater.store._leases import holder_of
+from headwater.work import LEASE
 
 SECONDS = 900
 HERE = Path(__file__).parent
@@ -371,6 +375,17 @@ def test_the_recorded_day_needs_nothing_else(demo: Demo, tmp_path: Path) -> None
     assert (done.returncode, done.stderr) == (0, "")
     assert "FAILED  not_null(day)" in done.stdout
     demo.check_nothing_is_left()
+
+
+def test_who_only_looks_lets_nothing_go(tmp_path: Path) -> None:
+    """`--store` may be one of years: what is old in it, and its hooks, are not the demo's."""
+    with closing(open_store(f"sqlite:///{tmp_path}/years.db")) as store, served(store, 0) as address:
+        until = time.monotonic() + 3
+        while time.monotonic() < until:
+            assert httpx.get(f"{address}/ready").is_success
+            with store.read() as reader:
+                assert holder_of(reader.connection, LEASE, 0) is None
+            time.sleep(0.2)
 
 
 # --- when something goes wrong

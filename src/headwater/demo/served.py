@@ -19,12 +19,16 @@ PATIENCE = 60.0
 
 @contextmanager
 def served(store: Store, port: int) -> Iterator[str]:
-    """Serve on this port, or on the next one that is free; on any where it is 0."""
-    sock = listen(Serving(port=port), tries=20)
+    """Serve on this port, or on the next one that is free; on any where it is 0.
+
+    It only shows: what a server does by itself (letting go what is old, calling hooks) is not asked for by looking at a store.
+    """
+    serving = Serving(port=port, work=False)
+    sock = listen(serving, tries=20)
     stop = threading.Event()
     thread = threading.Thread(
         target=run_server,
-        args=(store, Serving(), Limits()),
+        args=(store, serving, Limits()),
         kwargs={"listening": sock, "stop": stop},
         name="server",
         daemon=True,
