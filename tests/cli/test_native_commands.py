@@ -108,6 +108,18 @@ def test_a_store_and_a_server_answer_alike(
     assert (remote.returncode, remote.stdout) == (local.returncode, local.stdout), remote.stderr
 
 
+def test_options_before_a_command_of_runs_are_its_own(folder: Path, server: Server) -> None:
+    behind = headwater(folder, "runs", "show", FAILED, "--json", "--url", server.url)
+    for where in (["--url", server.url], ["--store", "sqlite:///shop.db"]):
+        before = headwater(folder, "runs", *where, "--json", "show", FAILED)
+        assert (before.returncode, before.stdout) == (0, behind.stdout), before.stderr
+    assert (
+        headwater(folder, "runs", "--json", "graph", FAILED, "--store", "sqlite:///shop.db").returncode == 0
+    )
+    refused = headwater(folder, "runs", "--state", "fail", "show", FAILED, "--store", "sqlite:///shop.db")
+    assert (refused.returncode, "--state narrows the list" in refused.stderr) == (2, True)
+
+
 def test_json_is_what_the_server_answers(folder: Path, server: Server) -> None:
     for arguments, path in ((["impact", "bronze/orders"], "impact?node=bronze/orders"), (["runs"], "runs")):
         done = headwater(folder, *arguments, "--store", "sqlite:///shop.db", "--json")
