@@ -164,6 +164,14 @@ def test_a_server_that_is_down_fails_the_job_and_not_the_gate(repository: Reposi
     assert "wrong" not in done.stderr
 
 
+def test_what_cannot_be_compared_fails_the_job(repository: Repository) -> None:
+    """A base that was not fetched, say: no change was seen, which is not to say that there is none."""
+    done = repository.run("bash ci/lineage.sh origin/nowhere 10 comment.md")
+    assert done.returncode not in (0, 6)
+    assert "nowhere" in done.stderr
+    assert not (repository.folder / "comment.md").exists()
+
+
 def test_a_branch_without_models_says_so(repository: Repository) -> None:
     done = repository.run(steps("impact")["impact"]["run"].replace("origin/$BASE", "HEAD"))
     assert (done.returncode, repository.comment) == (0, "No model is changed.\n")

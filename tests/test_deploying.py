@@ -369,6 +369,9 @@ def test_the_first_key_is_made_once(tmp_path: Path) -> None:
     lines = block[1].replace("/var/lib/headwater/", f"{tmp_path}/")
     path = f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "HEADWATER_STORE": f"sqlite:///{tmp_path}/x.db"}
+    away = {**environment, "HEADWATER_STORE": "postgresql://nobody@127.0.0.1:9/away?connect_timeout=1"}
+    early = subprocess.run(["sh", "-ec", lines], env=away, capture_output=True, text=True, check=False)
+    assert early.returncode != 0, "a store that does not answer yet is asked again, not passed over"
     for _ in range(2):
         done = subprocess.run(
             ["sh", "-ec", lines], env=environment, capture_output=True, text=True, check=False

@@ -38,7 +38,7 @@ def instructions() -> list[tuple[str, str]]:
 
 def settings(pairs: list[tuple[str, str]]) -> config.Settings:
     found = config.load(
-        environ={name: value for name, value in pairs if name.startswith("HEADWATER_")},
+        environ={name: value for name, value in pairs if name.startswith(("HEADWATER_", "XDG_"))},
         home=Path("/nonexistent"),
     )
     assert not found.strays
@@ -98,6 +98,22 @@ def test_the_unit_names_settings_and_commands_that_exist() -> None:
 
     stop = int(re.search(r"^TimeoutStopSec=(\d+)$", text, re.MULTILINE)[1])  # type: ignore[index]
     assert stop > Serving().shutdown_seconds + Serving().drain_seconds  # or it is killed before it is done
+
+
+def test_the_unit_and_the_image_leave_the_file_its_say(tmp_path: Path) -> None:
+    """What stands in the environment goes before a file, so neither may set what an administrator writes there."""
+    (tmp_path / "headwater").mkdir()
+    (tmp_path / "headwater" / "headwater.toml").write_text(
+        'spool = "/elsewhere"\n[store]\nurl = "postgresql://h@db/lineage"\nmigrate_on_open = false\n'
+    )
+    unit = re.findall(r"^Environment=(\w+)=(.*)$", UNIT.read_text(), re.MULTILINE)
+    image = re.findall(r"(\w+)=(\S+)", dict(instructions())["ENV"])
+    for pairs in (unit, image):
+        assert ("XDG_CONFIG_HOME", "/etc") in pairs
+        environment = {**dict(pairs), "XDG_CONFIG_HOME": str(tmp_path)}
+        found = config.load(environ=environment, home=Path("/nonexistent"), cwd=Path("/nonexistent"))
+        assert (found.store, str(found.spool)) == ("postgresql://h@db/lineage", "/elsewhere")
+        assert found.rooms["store"] == {"migrate_on_open": False}
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")

@@ -10,8 +10,10 @@ set -euo pipefail
 base=${1:?name what to compare with, e.g. origin/main}
 most=${2:-10}
 comment=${3:-comment.md}
-part=$(mktemp)
-trap 'rm -f "$part"' EXIT
+part=$(mktemp) models=$(mktemp)
+trap 'rm -f "$part" "$models"' EXIT
+# by way of a file: a fault of git must be one of ours
+git diff --no-renames --diff-filter=MD --name-only -z "$base...HEAD" -- 'models/*.sql' > "$models"
 : > "$comment"
 gate=0 left_out=0
 
@@ -52,7 +54,7 @@ while IFS= read -r -d '' model; do
     esac
     add
   done < <(printf '%s' "${known:+$known$'\n'}")
-done < <(git diff --no-renames --diff-filter=MD --name-only -z "$base...HEAD" -- 'models/*.sql')
+done < "$models"
 
 if ((left_out)); then echo "$left_out more are left out: the comment is full." >> "$comment"; fi
 if ! [[ -s $comment ]]; then echo "No model is changed." > "$comment"; fi
