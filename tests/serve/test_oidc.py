@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -192,6 +193,52 @@ def test_a_provider_that_never_answered_is_told_as_such(provider: Provider, oidc
     wrong = Oidc(issuer=f"{provider.issuer}/", audience=AUDIENCE)  # describes itself by another name
     with pytest.raises(TransportError):
         Verifier(wrong, fetch=fetch_json).verify(provider.token())
+
+
+def test_while_no_key_is_known_a_token_is_neither_believed_nor_refused(
+    provider: Provider, oidc: Oidc
+) -> None:
+    clock = [0.0]
+    verifier = Verifier(oidc, clock=lambda: clock[0])
+    provider.down = True
+    for _ in range(5):  # the provider is asked once, and then not for a while
+        with pytest.raises(TransportError, match="cannot be read"):
+            verifier.verify(provider.token())
+    assert len(provider.asked) == 1
+    provider.down = False
+    clock[0] += 3
+    assert verifier.verify(provider.token()).subject == "fred"
+
+
+def test_a_provider_that_hangs_holds_up_nobody_whose_key_is_known(provider: Provider, oidc: Oidc) -> None:
+    clock, asked, go_on = [0.0], threading.Semaphore(0), threading.Event()
+    hanging: list[str] = []
+
+    def fetch(url: str) -> Any:
+        if not hanging:
+            return fetch_json(url)
+        hanging.append(url)
+        asked.release()
+        go_on.wait(30)
+        clock[0] += 10  # as long as it hung
+        raise TransportError("it hangs", retryable=True)
+
+    verifier = Verifier(oidc, fetch=fetch, clock=lambda: clock[0])
+    verifier.verify(provider.token())
+    hanging.append("from now on")
+    clock[0] += 700
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(verifier.verify, provider.token())
+        assert asked.acquire(timeout=30)
+        assert pool.submit(verifier.verify, provider.token()).result(5).subject == "fred"
+        strange = pool.submit(verifier.verify, provider.token("unheard-of", key=provider.keys["first"]))
+        with pytest.raises(TransportError):
+            strange.result(10)
+        go_on.set()
+        assert first.result(30).subject == "fred"
+    for _ in range(5):
+        assert verifier.verify(provider.token()).subject == "fred"
+    assert len(hanging) == 2, "that it hung is known for a while"
 
 
 def test_a_token_opens_what_its_claim_leads_to(provider: Provider) -> None:

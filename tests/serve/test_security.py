@@ -523,6 +523,43 @@ def test_slow_clients_are_told_and_keep_nobody_waiting(server: Server) -> None:
         assert [each.result() for each in silent] == [b""] * 5
 
 
+WITH_BODY = sorted({each[:2] for each in ROUTES if each[0] in ("POST", "PUT", "PATCH")})
+
+
+def test_every_body_is_waited_for_and_taken_up_to_a_limit(server: Server) -> None:
+    """Whatever reads it: the house's own reader, or the framework's."""
+
+    def asked(method: str, path: str, rest: bytes) -> bytes:
+        concrete = re.sub(r"\{[^}]*\}", "1", path)
+        return say(
+            server,
+            f"{method} {concrete} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n".encode()
+            + rest,
+        )
+
+    with ThreadPoolExecutor(20) as pool:
+        halves = {each: pool.submit(asked, *each, b"Content-Length: 500\r\n\r\n{") for each in WITH_BODY}
+        announced = {
+            each: pool.submit(asked, *each, b"Content-Length: 100000000000\r\n\r\n{") for each in WITH_BODY
+        }
+        waited = [each for each in WITH_BODY if b" 408 " in halves[each].result()[:20]]
+        assert [each for each in WITH_BODY if b" 413 " in announced[each].result()[:20]] == waited
+    without = {path for _, path in set(WITH_BODY) - set(waited)}
+    assert len(waited) >= 15, waited
+    assert not any(path.endswith(("/lineage", "/nodes", "/aliases", "/keys")) for path in without), without
+    endless = b"Transfer-Encoding: chunked\r\n\r\n" + (b"100000\r\n" + b" " * (1 << 20) + b"\r\n") * 12
+    before = peak(server)
+    for each in [
+        ("PATCH", "/hw/v1/nodes"),
+        ("PUT", "/hw/v1/aliases"),
+        ("POST", "/hw/v1/keys"),
+        ("POST", "/api/v1/lineage"),
+    ]:
+        heard = asked(*each, endless)
+        assert not heard or b" 413 " in heard[:20], (each, heard)  # or cut off while it sends
+    assert peak(server) - before < 60_000_000
+
+
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [

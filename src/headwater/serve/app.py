@@ -45,7 +45,7 @@ from headwater.serve import (
     ui,
 )
 from headwater.serve.auth import PUBLIC, Gate, check_keys, check_scopes
-from headwater.serve.bodies import Arriving
+from headwater.serve.bodies import Arriving, in_time
 from headwater.serve.consume import Consume, Feed
 from headwater.serve.intake import Intake
 from headwater.serve.journal import keep_journal
@@ -149,7 +149,7 @@ def create_app(
         path=serving.base_path or None,
         lifespan=[writing],
         guards=[gate.check],
-        middleware=[metrics.REQUESTS.middleware, paths.decode_parts],
+        middleware=[metrics.REQUESTS.middleware, in_time(serving.request_seconds), paths.decode_parts],
         cors_config=_cors(serving) if serving.cors_origins else None,
         state=State(
             {
@@ -174,7 +174,7 @@ def create_app(
         },
         openapi_config=_description(serving),
         logging_config=None,  # `journal` has set it up
-        request_max_body_size=None,  # `bodies` counts while it reads, and unpacked bytes at that
+        request_max_body_size=1 << 20,  # where events are taken `bodies` counts, and unpacked bytes at that
         signature_types=[Request],
         debug=False,
     )

@@ -1,4 +1,4 @@
-"""serve.bodies: a request -> its body: of a type we read, unpacked, within the limit."""
+"""serve.bodies: a request -> its body: in time, of a type we read, unpacked, within the limit."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import zstandard
 from litestar import Request
 from litestar.concurrency import sync_to_thread
 from litestar.exceptions import ClientException, HTTPException
+from litestar.types import ASGIApp, Receive, Scope, Send
 
 from headwater.errors import TooLarge
 
@@ -48,9 +49,39 @@ class Arriving:
         self.bytes += size
 
 
-async def read_body(
-    request: Request[Any, Any, Any], limit: int, seconds: float = 60, arriving: Arriving | None = None
-) -> bytes:
+def in_time(seconds: float) -> Callable[[ASGIApp], ASGIApp]:
+    """The middleware that gives each body so long to arrive, whoever reads it."""
+
+    def middleware(app: ASGIApp) -> ASGIApp:
+        async def timely(scope: Scope, receive: Receive, send: Send) -> None:
+            clock = asyncio.get_running_loop().time
+            until, arrived = clock() + seconds, scope.get("method") in _BODILESS
+
+            async def awaited() -> Any:
+                nonlocal arrived
+                if arrived:  # what is waited for now is that the client leaves
+                    return await receive()
+                try:
+                    message = await asyncio.wait_for(receive(), max(0.0, until - clock()))
+                except asyncio.TimeoutError:
+                    arrived = True
+                    raise Late(
+                        f"the body did not arrive within {seconds:g} seconds", headers={"Connection": "close"}
+                    ) from None
+                arrived = not message.get("more_body")
+                return message
+
+            await app(scope, awaited, send)
+
+        return timely
+
+    return middleware
+
+
+_BODILESS = ("GET", "HEAD", "OPTIONS")
+
+
+async def read_body(request: Request[Any, Any, Any], limit: int, arriving: Arriving | None = None) -> bytes:
     """The body of a request, unpacked; refused as soon as it grows over `limit`, before it is held in memory."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind and kind != "application/json" and not kind.endswith(("+json", "/x-ndjson")):
@@ -63,12 +94,7 @@ async def read_body(
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in _ENCODINGS:
         raise WrongType(f"Content-Encoding is {encoding!r}: send identity, gzip, deflate or zstd")
-    try:
-        body = await asyncio.wait_for(_received(request, limit, arriving or Arriving(limit + 1)), seconds)
-    except asyncio.TimeoutError:
-        raise Late(
-            f"the body did not arrive within {seconds:g} seconds", headers={"Connection": "close"}
-        ) from None
+    body = await _received(request, limit, arriving or Arriving(limit + 1))
     try:
         unpack = _ENCODINGS[encoding]
         if len(body) < _LARGE:

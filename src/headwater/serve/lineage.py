@@ -30,7 +30,14 @@ _REFUSALS = {
 }
 
 
-@post("/api/v1/lineage", status_code=201, scope="ingest", operation_class=TakesEvent, responses=_REFUSALS)
+@post(
+    "/api/v1/lineage",
+    status_code=201,
+    scope="ingest",
+    operation_class=TakesEvent,
+    responses=_REFUSALS,
+    request_max_body_size=None,
+)
 async def post_event(request: Request[Any, Any, State], state: State) -> Response[bytes]:
     """Take one event; the answer is empty."""
     await _take(request, state)
@@ -43,6 +50,7 @@ async def post_event(request: Request[Any, Any, State], state: State) -> Respons
     scope="ingest",
     operation_class=TakesEvent,
     responses=_REFUSALS,
+    request_max_body_size=None,
 )
 async def post_datahub(request: Request[Any, Any, State], state: State) -> Response[bytes]:
     """Take one event where DataHub's own server takes it, so that a producer that is set up for it needs no change."""
@@ -67,6 +75,7 @@ async def _take(request: Request[Any, Any, State], state: State) -> None:
     scope="ingest",
     operation_class=TakesEvents,
     responses=_REFUSALS,
+    request_max_body_size=None,
 )
 async def post_batch(request: Request[Any, Any, State], state: State) -> Response[dict[str, Any]]:
     """Take an array of events; each is accepted or refused by itself."""
@@ -128,7 +137,7 @@ def _position(refused: tuple[int, EventError]) -> int:
 async def _body(request: Request[Any, Any, State], state: State) -> bytes:
     try:
         serving = state.serving
-        return await read_body(request, serving.max_request_bytes, serving.request_seconds, state.arriving)
+        return await read_body(request, serving.max_request_bytes, state.arriving)
     except EventError as fault:
         await state.intake.refuse(b"", fault)
         raise

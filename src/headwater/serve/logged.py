@@ -7,6 +7,7 @@ slow reader holds nobody up and costs no memory, the writer knows of no reader, 
 from __future__ import annotations
 
 import asyncio
+import time
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -31,6 +32,9 @@ _EACH = 200
 _LOOK = 0.25
 """How often the log is looked at for what other processes wrote, in seconds, while somebody follows."""
 _BEAT = 15.0
+"""After so many seconds in which nothing was sent, something is: else proxies take the connection for dead."""
+_TAKEN, _CHUNK = 100, 4 << 20
+"""How many entries of an export are taken at a time, and after how many bytes no more of them are."""
 
 Text = Annotated[str | None, QueryParameter(max_length=10_000)]
 Time = Annotated[str | None, QueryParameter(description="ISO 8601, or -24h.", max_length=64)]
@@ -86,15 +90,26 @@ async def get_export(
 
 
 async def _exported(store: Store, after: int, packing: str | None) -> AsyncIterator[bytes]:
-    """Chunks of the log; each is read in a thread, so that the loop goes on."""
+    """Chunks of the log; each is read and packed in a thread, so that the loop goes on."""
     pack, finish = _packer(packing)
+
+    def chunk(after: int) -> tuple[int, bytes]:
+        parts, size = [], 0
+        for number, entry in store.log(after, _TAKEN):
+            after = number
+            parts += [entry.raw, b"\n"]
+            size += len(entry.raw)
+            if size >= _CHUNK:  # one event may have megabytes
+                break
+        return after, pack(b"".join(parts))
+
     while True:
-        found = await anyio.to_thread.run_sync(lambda last=after: list(store.log(last, 500)))  # type: ignore[misc]
-        if not found:
+        last, packed = await anyio.to_thread.run_sync(chunk, after)
+        if packed:
+            yield packed
+        if last == after:
             break
-        after = found[-1][0]
-        if chunk := pack(b"".join(entry.raw + b"\n" for _, entry in found)):
-            yield chunk
+        after = last
     if rest := finish():
         yield rest
 
@@ -204,23 +219,21 @@ async def _changes(
         # a number beyond the log is that of another one, of before a backup was put back: whoever waited for it would miss all
         last = newest if begin is None else min(begin, newest)
         yield ServerSentEventMessage(event="hello", id=str(last), data=str(last), retry=1_000)
-        quiet = 0.0
+        sent = time.monotonic()
         while not leaving():
-            found, last_read = await anyio.to_thread.run_sync(_read, store, last, wanted)
+            found, reached = await anyio.to_thread.run_sync(_read, store, last, wanted)
             for each in found:
-                quiet = 0.0
                 yield ServerSentEventMessage(
                     event=each["kind"], id=str(each["number"]), data=msgspec.json.encode(each).decode()
                 )
-            if last_read != last:
-                last = last_read
-                continue  # there may be more
-            if not await following.wait(1.0):
-                quiet += 1.0
-            if quiet >= _BEAT:
-                quiet = 0.0
+                sent = time.monotonic()
+            more, last = reached != last, reached
+            if time.monotonic() - sent >= _BEAT:
                 # with the number that was reached: filters may have passed much over
                 yield ServerSentEventMessage(event="beat", id=str(last), data=str(last))
+                sent = time.monotonic()
+            if not more:
+                await following.wait(1.0)
 
 
 def _read(store: Store, last: int, wanted: Filter) -> tuple[list[dict[str, Any]], int]:

@@ -19,6 +19,8 @@ from headwater.keys import SCOPES
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _FRESH_SECONDS = 600
 _MAX_BACK_OFF = 300
+_PATIENCE = 1.0
+"""How many seconds a token whose key is unknown waits while another asks for keys: each that waits holds a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,32 +130,49 @@ class Verifier:
         return Bearer(subject[:200], scopes_of(claims, oidc))
 
     def _key(self, kid: str | None) -> Any:
-        with self._lock:
-            now = self._clock()
-            stale = now - self._fetched > _FRESH_SECONDS
-            if (stale or kid not in self._keys) and now >= self._not_before:
-                self._renew(now)
-            if kid in self._keys:
-                return self._keys[kid]
-            if kid is None and len(self._keys) == 1:  # one key needs no name
-                return next(iter(self._keys.values()))
+        known = self._known(kid)
+        if self._due(kid):
+            # one asks the provider: who can go on with what is known does, and others wait for the answer a little
+            if self._lock.acquire(timeout=0 if known is not None else _PATIENCE):
+                try:
+                    if self._due(kid):
+                        self._renew()
+                finally:
+                    self._lock.release()
+            elif known is None:
+                raise _away()
+            known = self._known(kid)
+        if known is not None:
+            return known
+        if not self._keys:
+            raise _away()
         raise BadToken("the token is signed by a key that the provider does not publish")
 
-    def _renew(self, now: float) -> None:
+    def _known(self, kid: str | None) -> Any:
+        keys = self._keys
+        if kid is None and len(keys) == 1:  # one key needs no name
+            return next(iter(keys.values()))
+        return keys.get(kid)
+
+    def _due(self, kid: str | None) -> bool:
+        now = self._clock()
+        stale = now - self._fetched > _FRESH_SECONDS
+        return (stale or self._known(kid) is None) and now >= self._not_before
+
+    def _renew(self) -> None:
         try:
             told = self._fetch(self._place())
             found = self._jwt.PyJWKSet.from_dict(told)
         except (TransportError, self._jwt.PyJWTError, ValueError, TypeError, AttributeError) as fault:
             self._failures += 1
-            self._not_before = now + min(_MAX_BACK_OFF, 2.0**self._failures)
+            # from now on: a provider that hangs has used up some of it
+            self._not_before = self._clock() + min(_MAX_BACK_OFF, 2.0**self._failures)
             if not self._keys:
-                raise TransportError(
-                    "the keys of the identity provider cannot be read; tokens cannot be checked until they can",
-                    retryable=True,
-                ) from fault
+                raise _away() from fault
             return
         # a token with an unknown key must not make us ask again and again
-        self._failures, self._fetched, self._not_before = 0, now, now + 5
+        self._failures, self._fetched = 0, self._clock()
+        self._not_before = self._fetched + 5
         self._keys = {key.key_id: key for key in found.keys if key.public_key_use in (None, "sig")}
 
     def _place(self) -> str:
@@ -163,6 +182,13 @@ class Verifier:
         if not isinstance(told, Mapping) or told.get("issuer") != self._oidc.issuer:
             raise TransportError("the provider describes itself as another issuer", retryable=False)
         return str(told["jwks_uri"])
+
+
+def _away() -> TransportError:
+    return TransportError(
+        "the keys of the identity provider cannot be read; tokens cannot be checked until they can",
+        retryable=True,
+    )
 
 
 def scopes_of(claims: Mapping[str, Any], oidc: Oidc) -> tuple[str, ...]:

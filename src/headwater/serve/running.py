@@ -53,11 +53,17 @@ def get_server(request: Request[Any, Any, State], state: State) -> dict[str, Any
     }
 
 
-@post("/hw/v1/check", status_code=200, scope="ingest", operation_class=TakesEvent)
+@post(
+    "/hw/v1/check",
+    status_code=200,
+    scope="ingest",
+    operation_class=TakesEvent,
+    request_max_body_size=None,
+)
 async def post_check(request: Request[Any, Any, State], state: State) -> dict[str, Any]:
     """Look at one event as if it were sent, and tell what would be kept of it; nothing is stored."""
     serving = state.serving
-    body = await read_body(request, serving.max_request_bytes, serving.request_seconds, state.arriving)
+    body = await read_body(request, serving.max_request_bytes, state.arriving)
     event = read_event(body, state.limits, state.redaction)
     return {
         "kind": event.kind,

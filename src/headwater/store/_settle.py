@@ -41,6 +41,9 @@ class Stored:
     job: int | None
 
 
+_UNHEARD = Stored(None, None)
+
+
 def stored_runs(cursor: Cursor, tables: Tables, ids: Ids, new: Collection[int]) -> dict[int, Stored]:
     """The batch's runs as they stand in the store, of those that are not `new` to it."""
     numbers = ids[Type.RUN]
@@ -67,8 +70,8 @@ def show_versions(
     rows = tables.get("runs", {})
     ended = set()
     for (run,), row in rows.items():
-        was = before.get(numbers[run])
-        told = [each for each in (row.get("state"), was and was.state) if each is not None]
+        was = before.get(numbers[run], _UNHEARD)
+        told = [each for each in (row.get("state"), was.state) if each is not None]
         if told and max(told)[1] == COMPLETE:
             ended.add(run)
     kept = _named(cursor, [each for run in ended if (each := numbers[run]) in before], names)
