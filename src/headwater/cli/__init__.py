@@ -6,6 +6,7 @@ run `make docs`; the surface and docs tests ask for the rest.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from importlib import import_module
@@ -96,8 +97,11 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read us has seen enough
-        code = 0
+        code = 0  # whoever read us has seen enough
+    except SystemExit as left:
+        if not isinstance(left.__context__, BrokenPipeError):
+            raise
+        code = 0  # which click makes a fault of
     except OSError as fault:  # a folder in place of a file to write, no right to, no room left
         where = f"{fault.filename}: " if fault.filename else ""
         typer.echo(f"headwater: {where}{fault.strerror or fault}", err=True)
@@ -109,4 +113,15 @@ def main() -> None:
             raise
         fault.show()  # click's own: wrong use, told with the command's usage
         code = 2
+    _say_the_rest()
     sys.exit(code)
+
+
+def _say_the_rest() -> None:
+    """Write what waits to be written; where nobody reads it any more, that is no fault either."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # the interpreter flushes once more as it ends

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
+from headwater.cli._paper import paper
+
 if TYPE_CHECKING:
     from headwater.demo import Tale
 
@@ -53,7 +55,7 @@ class Curtain:
 
 def print_tale(tale: Tale, lake: Path) -> None:
     """What failed, where it comes from, who is to blame and what breaks."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = paper()
 
     def named(node: str) -> str:
         """A dataset as people call it: tables of the lake without the folder that it lies in."""

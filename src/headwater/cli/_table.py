@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-_WIDE = 100_000
-"""As wide as the rows are: a terminal that is narrower folds the line, and not each cell."""
+from headwater.cli._paper import paper
 
 
 def counted(number: int, what: str, several: str | None = None) -> str:
@@ -28,4 +26,4 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table.add_column(title, no_wrap=True)
     for row in rows:
         table.add_row(*(Text(each) for each in row))
-    Console(width=_WIDE, highlight=False).print(table)
+    paper().print(table)

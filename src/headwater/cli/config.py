@@ -101,7 +101,7 @@ def _print(report: migrating.Report) -> None:
         for each in report.keys:
             told = f"{each.to}; {each.why}" if each.to and each.why else each.to or each.why
             table.add_row(each.key, each.verdict, _plain(told), style=_STYLES.get(each.verdict))
-        Console(markup=False, highlight=False).print(table)
+        Console(markup=False, highlight=False, emoji=False).print(table)
     for text in (report.settings.rstrip(), "\n".join(report.notes)):
         if text:
             typer.echo(f"\n{text}")

@@ -7,7 +7,6 @@ from enum import Enum
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from headwater.cli import _markdown
@@ -20,6 +19,7 @@ from headwater.cli._ask import (
     asking,
     one_form,
 )
+from headwater.cli._paper import paper
 
 _ANY_TIME = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 """A time may be so long ago, `-24h`: what looks like an option and is none is an argument."""
@@ -80,7 +80,7 @@ def run(
 
 
 def _print(model: dict[str, Any]) -> None:
-    console = Console(highlight=False)
+    console = paper()
     told = False
     for line in _lines(model):
         told = True

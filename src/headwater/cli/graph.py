@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from headwater.cli._ask import AtOption, JsonOption, StoreOption, UrlOption, asking, print_json
+from headwater.cli._paper import paper
 from headwater.errors import ConfigError
 
 
@@ -83,7 +84,7 @@ def run(
 
 def print_graph(model: dict[str, Any], direction: str = "both") -> None:
     """A graph as one or two trees: upstream and downstream of its start."""
-    console = Console()
+    console = paper()
     names = {each["id"]: each for each in model["nodes"]}
     start = model["start"]
     if start not in names and not start.startswith("datasetField:"):

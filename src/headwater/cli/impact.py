@@ -19,6 +19,7 @@ from headwater.cli._ask import (
     asking,
     one_form,
 )
+from headwater.cli._paper import paper
 from headwater.cli._table import counted, print_table
 
 
@@ -69,7 +70,7 @@ def run(
 
 
 def _print(model: dict[str, Any]) -> None:
-    console = Console()
+    console = paper()
     counts = model["counts"]
     console.print(
         f"[bold]{escape(model['start'])}[/bold]  {counted(counts['datasets'], 'dataset')}, {counted(counts['jobs'], 'job')} downstream"

@@ -12,6 +12,7 @@ from rich.tree import Tree
 
 from headwater.cli._ask import JsonOption, StoreOption, UrlOption, asking, print_json
 from headwater.cli._group import group
+from headwater.cli._paper import paper
 from headwater.cli._table import print_table
 from headwater.errors import ConfigError
 
@@ -104,7 +105,7 @@ def run_show(
     if as_json:
         print_json(model)
         return
-    console = Console(highlight=False)
+    console = paper()
     for key in ("id", "job", "state", "startedAt", "endedAt", "durationMs", "parent", "root", "error"):
         if model.get(key) is not None:
             console.print(f"{key:>10}  {escape(str(model[key]))}")
@@ -142,7 +143,7 @@ def run_graph(
     for edge in model["edges"]:
         into[edge["to"]].append(edge["from"])
         out_of[edge["from"]].append(edge["to"])
-    console = Console(highlight=False)
+    console = paper()
     for side, near, words in (("up", into, "got its data from"), ("down", out_of, "gave its data to")):
         if direction in (side, "both"):
             tree = Tree(f"[bold]{_label(nodes[model['start']])}[/bold]  {words}")
