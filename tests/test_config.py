@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -18,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater import config
+from headwater.config import openlineage
 from headwater.errors import ConfigError
 
 YML = "transport:\n  type: http\n  url: http://yml\n"
@@ -451,12 +453,74 @@ def test_options_that_depend_on_a_url_are_checked_by_what_it_names(tmp_path: Pat
     path.write_text('[transport]\nurl = "file:///e"\ntimeout = 3')
     (problem,) = config.check_file(path)
     assert problem.startswith("headwater.toml: transport.timeout: unknown option 'timeout': known: fsync")
-    path.write_text(
-        '[transport]\nurl = "pigeon://loft"\nspeed = 3'
-    )  # a package's own: checked when it is opened
-    assert config.check_file(path) == []
-    path.write_text('[transport]\nurl = "http://loft"\ntype = "pigeon"\nspeed = 3')
-    assert config.check_file(path) == []
+    for url in (
+        'url = "pigeon://loft"',
+        'url = "http://loft"\ntype = "pigeon"',
+    ):  # of a package that is not here
+        path.write_text(f"[transport]\n{url}\nspeed = 3")
+        (problem,) = config.check_file(path)
+        assert problem.startswith("headwater.toml: transport: unknown kind of url 'pigeon': known: abfss")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'transport = "lineage:5000"',
+        'store = "mysql://h/db"',
+        '[serve]\nauth = "maybe"',
+        '[serve]\nbase_path = "lineage"',
+        "[serve]\nport = 700000",
+        '[retention]\nruns = "soon"',
+        '[retention]\nevery = "often"',
+        '[redact]\nvalues = ["("]',
+        '[redact]\npaths = ["$$$"]',
+        '[deliver.datahub]\ntoo = "nowhere"',
+        '[deliver.datahub]\nto = "nowhere"',
+        '[oidc]\nissuer = "not a url"\naudience = "h"',
+        "[ingest]\nmax_bytes = -5",
+    ],
+)
+def test_what_a_server_would_refuse_is_told_beforehand(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "headwater.toml"
+    path.write_text(text)
+    assert len(config.check_file(path)) == 1
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(("http", "kafka", "composite", "file", "oauth2")),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+USUAL: tuple[dict[str, Any], ...] = (
+    {"type": "http", "url": "http://h", "headers": {}, "custom_headers": {}, "timeoutInMillis": 5, "timeout": 5, "auth": {},
+     "retry": {}, "sslContext": {}, "urlParams": {}, "endpoint": "e", "verify": True, "compression": "gzip"},
+    {"type": "kafka", "config": {"bootstrap.servers": "b:1"}, "topic": "t", "flush": True},
+    {"type": "file", "log_file_path": "/x", "append": True, "storage_options": {}},
+    {"type": "composite", "transports": [{"type": "console"}], "continue_on_failure": True, "continue_on_success": True},
+    {"type": "correlator", "url": "http://h", "api_key": "k", "timeout": 5, "verify_ssl": True},
+    {"type": openlineage.OUR_TYPES[0], "url": "http://h", "auth": {}, "spool": {}, "verify_ssl": True, "api_key": "k"},
+)  # fmt: skip
+transports = st.sampled_from(USUAL).flatmap(
+    lambda usual: st.builds(
+        lambda key, value: {**usual, key: value}, st.sampled_from(sorted(usual)), anything
+    )
+)
+
+
+@given(transports)
+def test_whatever_stands_in_a_client_s_file_is_understood_or_refused(table: dict[str, Any]) -> None:
+    with contextlib.suppress(ConfigError):
+        openlineage.translate({"transport": table}, Path("/nowhere"), {})
+
+
+@pytest.mark.parametrize("name", ["ol.json", "client-config", "ol.yml"])
+def test_a_client_s_file_is_yaml_whatever_it_is_called(world: World, name: str) -> None:
+    (world.cwd / name).write_text(
+        '{"transport": {"type": "http", "url": "http://h", "timeoutInMillis": "5000", "custom_headers": null}}'
+    )
+    world.environ["OPENLINEAGE_CONFIG"] = name
+    made = world.load()
+    assert (made.transport, made.rooms["transport"]) == ("http://h", {"timeout": 5.0})
 
 
 def test_options_of_a_room_are_ready_for_use(world: World) -> None:

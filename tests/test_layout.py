@@ -19,7 +19,8 @@ RANK = {
     for rank, names in enumerate(
         (
             "errors",
-            "config plugins guard naming",
+            "plugins guard naming",
+            "config",
             "event",
             "facts capture transport redact",
             "graph incidents emitter store migrating",

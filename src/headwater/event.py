@@ -20,7 +20,7 @@ from uuid import UUID
 
 import msgspec
 
-from headwater.errors import EventError, TooLarge
+from headwater.errors import ConfigError, EventError, TooLarge
 
 Kind = Literal["run", "job", "dataset"]
 Facets = dict[str, msgspec.Raw]
@@ -38,6 +38,11 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     max_bytes: int = 32 * 1024 * 1024
     max_depth: int = 512
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if getattr(self, name) < 1:
+                raise ConfigError(f"ingest.{name} is {getattr(self, name)}: it must be more than 0")
 
 
 class Dataset(msgspec.Struct, frozen=True):

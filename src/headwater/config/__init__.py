@@ -7,6 +7,7 @@ To add a room: one line in ROOMS; the parameters with a default of the callable 
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from headwater import plugins
 from headwater.config import _table, openlineage
 from headwater.config._expand import expand
 from headwater.config._files import find, home_dir, label, read, user_dir
@@ -101,7 +103,11 @@ def load(
     places = (cwd / "openlineage.yml", home / ".openlineage" / "openlineage.yml")
     # a file of another tool is not even opened when it has no say
     if not _named(layers) and (theirs := find(environ, "OPENLINEAGE_CONFIG", cwd, places)):
-        layers.append(_translate(lambda: read(theirs, problems), label(theirs, cwd), cwd, problems, environ))
+        layers.append(
+            _translate(
+                lambda: read(theirs, problems, theirs=True), label(theirs, cwd), cwd, problems, environ
+            )
+        )
     strays = tuple(
         sorted(n for n in environ if n.startswith("HEADWATER_") and "__" not in n and n not in _env_names())
     )
@@ -173,16 +179,40 @@ def options(settings: Settings, room: str) -> dict[str, Any]:
 
 
 def check_rooms(settings: Settings) -> list[str]:
-    """Import every room that was given options and check them; what is wrong, one line each."""
+    """Import every room that was given options or a url and check them; what is wrong, one line each."""
     problems: list[str] = []
-    for room in settings.rooms:
+    for room in ROOMS:
         try:
-            options(settings, room)
+            if room in settings.rooms:
+                _furnish(room, options(settings, room))
+            _look_up(settings, room)
         except ModuleNotFoundError as fault:
             problems.append(f"{room}: cannot be checked here: {fault}")
         except ConfigError as fault:
             problems.extend(str(fault).splitlines())
     return problems
+
+
+def _furnish(room: str, checked: Mapping[str, Any]) -> None:
+    """Make what the options are for, where that only holds them: it knows which values it can use."""
+    target = ROOMS[room].target
+    made = imported(target) if target else None
+    if isinstance(made, type) and (dataclasses.is_dataclass(made) or issubclass(made, msgspec.Struct)):
+        try:
+            made(**checked)
+        except TypeError as fault:  # one that has no default
+            raise ConfigError(f"{room}: {str(fault).partition(' ')[2]}") from None
+
+
+def _look_up(settings: Settings, room: str) -> None:
+    """Refuse a url that nothing here answers to."""
+    table = ROOMS[room].table
+    if not table or settings.origins.get(room, DEFAULT) == DEFAULT:
+        return
+    url = str(getattr(settings, room))
+    kind = settings.rooms.get(room, {}).get("type", url.partition(":")[0])
+    if kind not in (known := plugins.known(room, imported(table))):
+        raise ConfigError(f"{settings.origins[room]}: {room}: {UnknownName('kind of url', kind, known)}")
 
 
 def check_file(path: Path) -> list[str]:

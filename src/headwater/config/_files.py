@@ -22,11 +22,14 @@ def find(environ: Mapping[str, str], variable: str, cwd: Path, places: tuple[Pat
     return next((place for place in places if place.is_file()), None)
 
 
-def read(path: Path, problems: list[str]) -> Mapping[str, Any]:
-    """The table in a TOML or YAML file; what hinders is added to `problems`."""
+def read(path: Path, problems: list[str], *, theirs: bool = False) -> Mapping[str, Any]:
+    """The table in a TOML or YAML file; what hinders is added to `problems`.
+
+    That of an OpenLineage client (`theirs`) is YAML, of which JSON is a part, whatever it is called.
+    """
     try:
         text = path.read_text(encoding="utf-8")
-        if path.suffix not in (".yml", ".yaml"):
+        if not theirs and path.suffix not in (".yml", ".yaml"):
             return dict(import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(text))
         import yaml  # only for those who have such a file
 

@@ -73,6 +73,8 @@ def _transport(table: Any, cwd: Path) -> dict[str, Any]:
         raise ConfigError("transport: must be a table with a `type`")
     options = {name: value for name, value in table.items() if name not in ("name", "priority")}
     kind = options.pop("type")
+    if not isinstance(kind, str):
+        raise ConfigError("transport.type: must be the name of one")
     if kind == _SEVERAL:
         return _composite(options, cwd)
     if kind in OUR_TYPES:
@@ -130,6 +132,8 @@ def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
 def _composite(options: dict[str, Any], cwd: Path) -> dict[str, Any]:
     """Several at once are a fanout: theirs fails when none took an event, or with the first that did not."""
     members = options.pop("transports", None) or ()
+    if not isinstance(members, Mapping | list | tuple):
+        raise ConfigError("transport.transports: must be a list or a table of transports")
     members = list(members.values() if isinstance(members, Mapping) else members)
     goes_on = parse_bool(options.pop("continue_on_failure", options.pop("continueOnFailure", True)))
     if not parse_bool(options.pop("continue_on_success", True)):
@@ -155,9 +159,9 @@ def _http(options: dict[str, Any], cwd: Path) -> dict[str, Any]:
             raise ConfigError(f"transport.{name}: must be a table")
     made = {name: options.pop(name, None) for name in ("endpoint", "timeout", "verify", "compression")}
     if (millis := options.pop("timeoutInMillis", None)) is not None:  # as the Java client says it
-        made["timeout"] = millis / 1000
+        made["timeout"] = _seconds(millis)
     made["params"] = options.pop("urlParams", None)
-    made["headers"] = {**options.pop("headers", {}), **options.pop("custom_headers", {})} or None
+    made["headers"] = {**_pairs(options, "headers"), **_pairs(options, "custom_headers")} or None
     made["retries"] = retry.get("total")  # how long to wait between them stays our own affair
     made.update(_auth(dict(auth)))
     for name, (wide, snake) in _SSL.items():
@@ -169,6 +173,21 @@ def _http(options: dict[str, Any], cwd: Path) -> dict[str, Any]:
         "transport": _needed(options, "url"),
         **{f"transport.{name}": value for name, value in made.items()},
     }
+
+
+def _pairs(options: dict[str, Any], name: str) -> Mapping[str, Any]:
+    """A table that may be left empty."""
+    value = options.pop(name, None) or {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"transport.{name}: must be a table")
+    return value
+
+
+def _seconds(millis: Any) -> float:
+    try:
+        return float(millis) / 1000
+    except (TypeError, ValueError):
+        raise ConfigError(f"transport.timeoutInMillis: {millis!r} is no number of milliseconds") from None
 
 
 _SSL = {

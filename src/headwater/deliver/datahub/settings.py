@@ -24,6 +24,9 @@ class Deliver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     datahub: dict[str, Any] = {}
     """A table: `to`, a url as `datahub+rest://gms:8080`; `every`, seconds between two rounds of the server; options of that transport and of the conversion."""
 
+    def __post_init__(self) -> None:
+        delivery(self.datahub)
+
 
 class Delivery(msgspec.Struct, frozen=True):
     """Where and how DataHub is delivered to."""
