@@ -238,6 +238,18 @@ def test_export_is_what_read_shows(spark: Any, tmp_path: Path) -> None:
     assert pipeline.status(spark, sink)["batches"] == 1
 
 
+def test_all_that_a_store_has_is_exported(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_bytes(b"\n".join(recorded()))
+    folder, store = f"parquet://{tmp_path}/tables", f"sqlite:///{tmp_path}/x.db"
+    pipeline.run(spark, str(tmp_path / "x.jsonl"), [folder, store])
+    of_folder = pipeline.export(spark, folder, f"{tmp_path}/folder")
+    of_store = pipeline.export(spark, store, f"{tmp_path}/store")
+    assert set(of_folder) == set(pipeline.NAMES)
+    assert of_store == {
+        name: rows for name, rows in of_folder.items() if name not in ("events", "quarantine")
+    }
+
+
 def test_steps_alone_give_what_they_give_together(spark: Any, tmp_path: Path) -> None:
     """Between steps that are not fused the same things travel as columns."""
     from headwater.pipeline.sinks import open_sink

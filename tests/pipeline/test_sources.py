@@ -99,13 +99,53 @@ def test_every_form_of_json(tmp_path: Path) -> None:
     for name, body in forms.items():
         (tmp_path / name).write_bytes(body)
         assert [each.value for each in lines_of(tmp_path / name)] == LINES, name
-    (tmp_path / "pretty").write_bytes(json.dumps(json.loads(LINES[0]), indent=2).encode())
-    (one,) = lines_of(tmp_path / "pretty")
-    assert json.loads(one.value) == json.loads(LINES[0])
+    array = forms["array"]
+    packed = {"gzip": gzip.compress, "zstd": zstandard.compress}
+    forms = {
+        "array, bom": b"\xef\xbb\xbf" + array,
+        "array, utf-16": array.decode().encode("utf-16"),
+        **{f"array, {name}": pack(array) for name, pack in packed.items()},
+        **{f"long array, {name}": pack(b"[" + b" " * (3 << 20) + array[1:]) for name, pack in packed.items()},
+        "array, bom, gzip": gzip.compress(b"\xef\xbb\xbf" + array),
+        "array, utf-16, zstd": zstandard.compress(array.decode().encode("utf-16")),
+    }
+    for name, body in forms.items():
+        (tmp_path / name).write_bytes(body)
+        assert [each.value for each in lines_of(tmp_path / name)] == LINES, name
+    pretty = json.dumps(json.loads(LINES[0]), indent=2).encode()
+    for name, body in {"plain": pretty, **{name: pack(pretty) for name, pack in packed.items()}}.items():
+        (tmp_path / f"pretty {name}").write_bytes(body)
+        (one,) = lines_of(tmp_path / f"pretty {name}")
+        assert json.loads(one.value) == json.loads(LINES[0])
     (tmp_path / "broken first").write_bytes(b"\n".join([b'{"cut', *LINES]))
     assert [each.value for each in lines_of(tmp_path / "broken first")] == [b'{"cut', *LINES]
     (tmp_path / "broken array").write_bytes(b"[" + b",\n".join(LINES))
     assert len(lines_of(tmp_path / "broken array")) == len(LINES)
+
+
+@pytest.mark.parametrize(
+    "name", ["hour=10%3A00/x.jsonl", "a#b.jsonl", "a b?c.jsonl", "x%41y.jsonl", "größe.jsonl"]
+)
+def test_a_name_is_taken_as_it_is(spark: Any, tmp_path: Path, name: str) -> None:
+    """Hive writes partitions so, and what Spark tells of a file is its name and no url of it."""
+    (tmp_path / "in" / name).parent.mkdir(parents=True)
+    (tmp_path / "in" / name).write_bytes(b"\n".join(LINES))
+    report = pipeline.run(spark, f"{tmp_path}/in", f"parquet://{tmp_path}/out")
+    assert (report.events, report.bad) == (len(LINES), 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("nothing://x/y z", "nothing"),
+        ("mock://x/a b#c%41.jsonl", "a b#c%41.jsonl"),
+        ("s3://", "cannot be read"),
+    ],
+)
+def test_a_place_that_cannot_be_asked_is_told(path: str, told: str) -> None:
+    (found,) = read(Split(path, 0, 10))
+    assert found.fault.startswith("cannot be read: ")
+    assert told in found.fault
 
 
 def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:

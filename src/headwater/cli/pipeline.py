@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,7 +68,7 @@ def run_run(
     sources, sinks = _opened(source, sink)
     with _session(master, conf) as spark:
         report = pipeline.run(spark, sources, sinks, limits=limits)
-    _tell([report], as_json)
+    _tell(_Total().add(report), as_json)
 
 
 @app.command("stream")
@@ -95,13 +96,12 @@ def run_stream(
     from headwater import pipeline
 
     limits = Limits(**config.options(config.load(), "ingest"))
-    reports: list[Report] = []
+    total = _Total()
 
     def told(report: Report) -> None:
-        reports.append(report)
+        total.add(report)
         if every is not None:
             typer.echo(_line(report), err=True)
-            del reports[:-1_000]
 
     (opened,), sinks = _opened([source], sink)
     with _session(master, conf) as spark:
@@ -115,7 +115,7 @@ def run_stream(
             if stopped.is_set():
                 query.stop()
                 break
-    _tell(reports, as_json)
+    _tell(total, as_json)
 
 
 @app.command("rebuild")
@@ -138,7 +138,7 @@ def run_rebuild(
     settings = config.load({"store": store})
     with _session(master, conf) as spark:
         report = pipeline.rebuild(spark, settings.store)
-    _tell([report], as_json)
+    _tell(_Total().add(report), as_json)
 
 
 @app.command("compact")
@@ -176,7 +176,7 @@ def run_export(
     from headwater import pipeline
 
     with _session(master, conf) as spark:
-        rows = pipeline.export(spark, sink, to, form=form, tables=tuple(table or pipeline.NAMES))
+        rows = pipeline.export(spark, sink, to, form=form, tables=tuple(table or ()))
     _rows({"to": to, "rows": rows}, as_json)
 
 
@@ -274,21 +274,42 @@ def _line(report: Report) -> str:
     )
 
 
-def _tell(reports: list[Report], as_json: bool) -> None:
+class _Total:
+    """What several batches did; of a stream without end only the last are named."""
+
+    def __init__(self) -> None:
+        self.counts = {"events": 0, "bad": 0, "duplicates": 0}
+        self.rows: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
+        self.batches: deque[str] = deque(maxlen=1_000)
+        self.number = 0
+
+    def add(self, report: Report) -> _Total:
+        """One more."""
+        self.number += 1
+        self.batches.append(report.batch)
+        for name in self.counts:
+            self.counts[name] += getattr(report, name)
+        for name, rows in report.rows.items():
+            self.rows[name] = self.rows.get(name, 0) + rows
+        for name, seconds in report.seconds.items():
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + seconds, 3)
+        return self
+
+
+def _tell(made: _Total, as_json: bool) -> None:
     total: dict[str, Any] = {
-        "events": sum(each.events for each in reports),
-        "bad": sum(each.bad for each in reports),
-        "duplicates": sum(each.duplicates for each in reports),
-        "rows": _sum(each.rows for each in reports),
-        "seconds": {name: round(value, 3) for name, value in _sum(each.seconds for each in reports).items()},
-        "batches": [each.batch for each in reports],
+        **made.counts,
+        "rows": made.rows,
+        "seconds": made.seconds,
+        "batches": list(made.batches),
     }
     if as_json:
         print_json(total)
     else:
         typer.echo(
             f"{total['events']:,} events: {total['bad']:,} refused, {total['duplicates']:,} repeats,"
-            f" {len(reports):,} batches"
+            f" {made.number:,} batches"
         )
         for name, count in total["rows"].items():
             typer.echo(f"  {name:16} {count:>12,} rows")
@@ -301,14 +322,6 @@ def _tell(reports: list[Report], as_json: bool) -> None:
         if not total["events"]:
             typer.echo("the source held no events", err=True)
     raise typer.Exit(5 if total["bad"] else 0)
-
-
-def _sum(mappings: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for each in mappings:
-        for name, value in each.items():
-            found[name] = found.get(name, 0) + value
-    return found
 
 
 def _rows(model: dict[str, Any], as_json: bool) -> None:

@@ -33,7 +33,7 @@ def export(
     folder: str,
     *,
     form: str = "parquet",
-    tables: tuple[str, ...] = NAMES,
+    tables: tuple[str, ...] = (),
 ) -> dict[str, int]:
     """Write tables as a server would show them, folded and settled, for other tools; how many rows of each.
 
@@ -42,7 +42,7 @@ def export(
         sink: where the tables are.
         folder: where they go, a folder for each.
         form: `parquet`, `json` (lines) or `csv`; in the last two, bytes are base64.
-        tables: which of them.
+        tables: which of them; else all that the sink has.
 
     """
     from pyspark.sql import functions as F  # noqa: N812
@@ -51,7 +51,7 @@ def export(
         raise ConfigError(f"the format is {form!r}, not one of {', '.join(_FORMATS)}")
     opened = _opened(sink)
     done: dict[str, int] = {}
-    for name in tables:
+    for name in tables or [each for each in NAMES if each not in opened.lacks]:
         frame = read(spark, opened, name)
         if form != "parquet":
             frame = frame.select(

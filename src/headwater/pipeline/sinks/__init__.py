@@ -36,6 +36,8 @@ class Sink(Protocol):
     url: str
     keeps_log: bool
     """Whether it wants the events themselves too."""
+    lacks: frozenset[str]
+    """The tables that it does not keep as such."""
 
     def write(self, parts: DataFrame, batch: str, counts: Mapping[str, int]) -> dict[str, int]:
         """Merge a batch; a batch written before, or written half, may come again. How many rows of each table."""

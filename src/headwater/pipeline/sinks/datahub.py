@@ -48,6 +48,7 @@ class DataHub:
     """
 
     keeps_log = True
+    lacks: frozenset[str] = frozenset()
 
     def __init__(
         self,

@@ -78,6 +78,7 @@ class Folder:
     """
 
     keeps_log = False
+    lacks: frozenset[str] = frozenset()
 
     def __init__(self, url: str) -> None:
         form, _, self._path = url.partition("://")

@@ -55,6 +55,7 @@ class _Lake(ABC):
     """Tables that take a MERGE. Merging twice changes nothing, so a batch may come again."""
 
     keeps_log = False
+    lacks: frozenset[str] = frozenset()
 
     def __init__(self, url: str) -> None:
         form, _, self._where = url.partition("://")

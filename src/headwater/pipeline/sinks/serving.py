@@ -32,6 +32,8 @@ class Serving:
 
     """
 
+    lacks = frozenset({"events", "quarantine"})
+
     def __init__(self, url: str, *, log: bool = True, **options: Any) -> None:
         self.url, self._options, self.keeps_log = url, options, log
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import codecs
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from typing import IO, Any, NamedTuple, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote
 
 import msgspec
 import zstandard
@@ -40,18 +41,22 @@ def read(each: Split) -> Iterator[Line]:
     try:
         with _open(each.path) as stream:
             yield from _read(stream, each)
-    except OSError as fault:  # gone or forbidden since it was listed: told, not lost
-        yield _fault(each.path, each.start, b"", f"cannot be read: {fault.strerror or fault}")
+    except (OSError, ValueError) as fault:  # gone or forbidden since it was listed: told, not lost
+        why = getattr(fault, "strerror", None) or fault
+        yield _fault(each.path, each.start, b"", f"cannot be read: {why}")
 
 
 def _open(path: str) -> IO[bytes]:
-    parts = urlsplit(path)
-    if parts.scheme in ("", "file"):
-        return open(unquote(parts.path) if parts.scheme else path, "rb", buffering=_PIECE)
+    """The file; Spark tells its name as it is, not as a url would write it: `%`, `#` and spaces stand for themselves."""
+    scheme, colon, rest = path.partition(":")
+    if not colon or "/" in scheme or scheme == "file":
+        return open(f"/{rest.lstrip('/')}" if scheme == "file" else path, "rb", buffering=_PIECE)
     from pyarrow import fs
 
-    where = path.replace("s3a://", "s3://", 1)
-    system, inside = fs.FileSystem.from_uri(where)
+    place, slash, name = rest.removeprefix("//").partition("/")
+    system, inside = fs.FileSystem.from_uri(
+        f"{'s3' if scheme == 's3a' else scheme}://{place}{slash}{quote(name)}"
+    )
     return cast("IO[bytes]", system.open_input_file(inside))
 
 
@@ -61,9 +66,9 @@ def _read(stream: IO[bytes], each: Split) -> Iterator[Line]:
     if whole is not None and each.start:
         return  # the task with its beginning reads it
     if whole == "gzip":
-        yield from _lines(_gunzip(head, stream), each.path)
+        yield from _unpacked(_gunzip(head, stream), each.path)
     elif whole == "zstd":
-        yield from _lines(_unzstd(head, stream), each.path)
+        yield from _unpacked(_unzstd(head, stream), each.path)
     elif whole == "utf-16":
         yield from _utf16(head + stream.read(), each.path)
     elif whole == "binary":
@@ -127,14 +132,41 @@ def _line(path: str, position: int, line: bytes) -> Iterator[Line]:
         yield Line(path, position, value)
 
 
+def _unpacked(pieces: Iterator[bytes | Line], path: str) -> Iterator[Line]:
+    """What was packed is lines, an array or one object, as a plain file is."""
+    begun: list[bytes | Line] = []
+    size, kind = 0, ""
+    for piece in pieces:
+        begun.append(piece)
+        if isinstance(piece, Line):  # it breaks off: what there is of it are lines, at best
+            break
+        size += len(piece)
+        if not kind and size >= _HEAD:
+            kind = _whole_file(_joined(begun)[:_HEAD], size) or "lines"
+        if kind == "lines" or size > SPLIT:
+            break
+    else:
+        body = _joined(begun)
+        kind = kind or _whole_file(body, size) or "lines"
+        if kind in ("json", "utf-16"):
+            yield from (_json if kind == "json" else _utf16)(body, path)
+            return
+    yield from _lines(chain(begun, pieces), path)
+
+
+def _joined(pieces: list[bytes | Line]) -> bytes:
+    return b"".join(each for each in pieces if isinstance(each, bytes))
+
+
 def _json(body: bytes, path: str) -> Iterator[Line]:
+    body = body.removeprefix(codecs.BOM_UTF8)
     try:
-        found = split(body.removeprefix(codecs.BOM_UTF8))
+        found = split(body)
     except EventError:  # no array after all: then line by line, so that what is good in it is kept
-        yield from _lines(iter([body]), path)
+        yield from _a_line_each(body, path)
         return
     if len(found) > 1 and not body.lstrip().startswith(b"["):
-        yield from _lines(iter([body]), path)
+        yield from _a_line_each(body, path)
         return
     for position, value in enumerate(found):
         yield Line(path, position, value.strip())
@@ -142,9 +174,15 @@ def _json(body: bytes, path: str) -> Iterator[Line]:
 
 def _utf16(body: bytes, path: str) -> Iterator[Line]:
     try:
-        yield from _lines(iter([body.decode("utf-16").encode()]), path)
+        told = body.decode("utf-16").encode()
     except UnicodeError as fault:
         yield _fault(path, 0, body, f"broken UTF-16: {fault}")
+        return
+    yield from (_json if _whole_file(told[:_HEAD], len(told)) == "json" else _a_line_each)(told, path)
+
+
+def _a_line_each(body: bytes, path: str) -> Iterator[Line]:
+    yield from _lines(iter([body]), path)
 
 
 def _lines(pieces: Iterator[bytes | Line], path: str) -> Iterator[Line]:
