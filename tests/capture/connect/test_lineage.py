@@ -17,6 +17,7 @@ from headwater.capture.connect.events import Teller
 from headwater.capture.connect.lifecycle import Moment, State, step
 from headwater.capture.connect.lineage import Lineage, lineage
 from headwater.capture.connect.places import Site
+from headwater.capture.connect.queries import read
 from headwater.capture.connect.schemas import parse
 from headwater.capture.connect.snapshots import Connector, from_rest
 from headwater.capture.connect.subjects import Registered
@@ -95,6 +96,13 @@ CASES: list[tuple[str, dict[str, str], set[str] | None, set[str]]] = [
      {f"mongodb://m1:27017,m2:27017/shop.orders > {B}p.shop.orders"}),
     ("io.confluent.connect.jdbc.JdbcSourceConnector", {"connection.url": "jdbc:postgresql://u:pw@db/shop", "table.whitelist": "orders", "topic.prefix": "pg-"}, None,
      {f"postgres://db:5432/shop.public.orders > {B}pg-orders"}),
+    ("io.confluent.connect.jdbc.JdbcSourceConnector", {"connection.url": "jdbc:postgresql://db/shop", "table.whitelist": "sales.orders,crm.orders,public.Users", "topic.prefix": "pg-"},
+     {"pg-orders", "pg-Users"},
+     {f"postgres://db:5432/shop.sales.orders > {B}pg-orders", f"postgres://db:5432/shop.crm.orders > {B}pg-orders", f"postgres://db:5432/shop.public.Users > {B}pg-Users"}),
+    ("io.debezium.connector.postgresql.PostgresConnector",
+     {**DEBEZIUM, "table.include.list": "public.orders_1,public.orders_2,public.items", "topic.regex": r"(.*)_\d+", "topic.replacement": "$1",
+      "topic.naming.strategy": "io.debezium.schema.DefaultRegexTopicNamingStrategy"}, {"p.public.orders", "p.public.items"},
+     {f"postgres://db:5432/shop.public.orders_{n} > {B}p.public.orders" for n in (1, 2)} | {f"postgres://db:5432/shop.public.items > {B}p.public.items"}),
     ("io.confluent.connect.jdbc.JdbcSourceConnector", {"connection.url": "jdbc:postgresql://db/shop", "topic.prefix": "pg-"}, {"pg-orders"},
      {f"postgres://db:5432/shop.public.orders > {B}pg-orders"}),
     ("io.aiven.connect.jdbc.JdbcSourceConnector", {"connection.url": "jdbc:postgresql://db/shop", "query": "select o.id, c.n from orders o join s.c c on true", "topic.prefix": "q"}, None,
@@ -140,6 +148,51 @@ def test_edges(kind: str, config: dict[str, str], topics: set[str] | None, expec
     found = understood(kind, config, topics)
     assert edges(found) == expected
     assert "pw" not in repr(found)
+
+
+def test_topics_of_a_strategy_that_nobody_knows_are_not_invented() -> None:
+    config = {
+        **DEBEZIUM,
+        "table.include.list": "public.orders",
+        "topic.naming.strategy": "org.example.OurOwn",
+    }
+    found = understood("io.debezium.connector.postgresql.PostgresConnector", config)
+    assert not found.inputs
+    assert not any("public.orders" in str(each.dataset) for each in found.outputs)
+    assert any("OurOwn" in each for each in found.why)
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["${source.schema}.${source.table}", "${source.db}_${source.table}", "${source.table}_${source.x}"],
+)
+def test_a_table_that_only_the_data_name_is_not_invented(form: str) -> None:
+    config = {
+        "connection.url": "jdbc:postgresql://db/shop",
+        "topics": "p.public.orders",
+        "collection.name.format": form,
+    }
+    found = understood("io.debezium.connector.jdbc.JdbcSinkConnector", config)
+    assert edges(found) == {f"{B}p.public.orders >"}
+    assert any("${source." in each for each in found.why)
+
+
+@pytest.mark.parametrize(
+    ("query", "tables"),
+    [
+        ("WITH orders AS (SELECT * FROM shop.orders WHERE x) SELECT id FROM orders", {"shop.orders"}),
+        ("WITH orders AS (SELECT * FROM orders) SELECT id FROM orders", {"orders"}),
+        ("WITH RECURSIVE t AS (SELECT id FROM base UNION ALL SELECT id FROM t) SELECT id FROM t", {"base"}),
+        ("WITH a AS (SELECT * FROM x), b AS (SELECT * FROM a) SELECT * FROM b JOIN a ON true", {"x"}),
+        (
+            "SELECT * FROM (WITH q AS (SELECT * FROM inside) SELECT * FROM q) s JOIN q ON true",
+            {"inside", "q"},
+        ),
+        ("SELECT id FROM a.o23 t UNION ALL SELECT id FROM a.o24 t", {"a.o23", "a.o24"}),
+    ],
+)
+def test_each_table_of_a_query_is_told_and_no_name_of_its_own(query: str, tables: set[str]) -> None:
+    assert {each.table for each in read(query, "jdbc:postgresql://h/d")} == tables
 
 
 def test_every_entry_has_its_code_and_every_class_its_case() -> None:
@@ -551,3 +604,20 @@ def test_a_table_is_followed_through_kafka_into_the_lake(recorded: Path) -> None
     pairs = {(each["from"]["dataset"].rpartition(":")[2], each["from"]["field"], each["to"]["field"]) for each in graph["columns"]}  # fmt: skip
     assert ("shop.sales.orders", "amount", "after.amount") in pairs
     assert ("shopdb.sales.orders", "after.amount", "amount") in pairs
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ('direction = "sink"\ndataset = "database"\nargs = { table = "t" }', "needs args.platform"),
+        ('direction = "sink"\ndataset = "path"', "needs args.path"),
+        ('direction = "source"\ndataset = "jdbc"\nargs = { url = "u" }', "needs args.table"),
+        ('direction = "sink"\nshape = "icebreg"', "did you mean 'iceberg'"),
+        ('direction = "source"\nshape = "iceberg"', "unknown shape of a source 'iceberg'"),
+    ],
+)
+def test_an_entry_of_one_s_own_that_cannot_be_used_is_refused(tmp_path: Path, entry: str, told: str) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(f'[[connector]]\nclass = ["com.example.Own"]\n{entry}\n')
+    with pytest.raises(ConfigError, match=told):
+        with_own(own)

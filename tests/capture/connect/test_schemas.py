@@ -275,4 +275,6 @@ def test_subjects() -> None:
     assert candidates("topic", "key", "t", []) == ["t-key"]
     assert candidates("plain", "value", "t", []) == ["t"]
     assert candidates("record", "value", "t", ["shop.Order"]) == []
+    others = ["t-eu-shop.EuOrder", "t-eu-value", "t-dlq-value", "t-key"]
+    assert candidates("topic-record", "value", "t", ["t-shop.Order", *others]) == ["t-shop.Order"]
     assert compatible("http://sr:8081/") == "http://sr:8081"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from headwater.errors import ConfigError
+from headwater.errors import ConfigError, UnknownName
 
 
 class Mapped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,7 +70,15 @@ def with_own(path: Path | None) -> Catalogue:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
         raise ConfigError(f"{path}: cannot be read: {fault}") from None
-    return {**built_in(), **_read(text, path.name)}
+    own = _read(text, path.name)
+    known = shapes(built_in().values())
+    for kind, entry in own.items():
+        if entry.shape and (entry.direction, entry.shape) not in known:
+            usual = sorted(shape for direction, shape in known if direction == entry.direction)
+            raise ConfigError(
+                f"{path.name}: {kind}: {UnknownName(f'shape of a {entry.direction}', entry.shape, usual)}"
+            )
+    return {**built_in(), **own}
 
 
 def _read(text: str, name: str) -> dict[str, Entry]:
@@ -81,7 +89,20 @@ def _read(text: str, name: str) -> dict[str, Entry]:
         entries = msgspec.convert(loaded, _File).connector
     except (ValueError, msgspec.ValidationError) as fault:
         raise ConfigError(f"{name}: {fault}") from None
+    for entry in entries:
+        if missing := sorted(_NEEDED[entry.dataset] - entry.args.keys()) if not entry.shape else ():
+            raise ConfigError(f"{name}: {', '.join(entry.kinds)}: {entry.dataset!r} needs args.{missing[0]}")
     return {kind: entry for entry in entries for kind in entry.kinds}
+
+
+_NEEDED = {
+    "": set[str](),
+    "path": {"path"},
+    "jdbc": {"url", "table"},
+    "database": {"platform"},
+    "endpoint": {"url"},
+}
+"""What of each kind of dataset must be told."""
 
 
 def shapes(entries: Iterable[Entry]) -> set[tuple[str, str]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from headwater.errors import ConfigError, NotInstalled
 
@@ -37,16 +39,37 @@ def read(query: str, url: str) -> list[Read]:
         parsed = sqlglot.parse_one(query, dialect=dialect)
     except sqlglot.errors.SqlglotError:
         raise ConfigError("query: the SQL is not understood") from None  # its own message quotes the text
-    own = {cte.alias_or_name for cte in parsed.find_all(exp.CTE)}
-    tables = {
-        each.alias_or_name: ".".join(part.sql(dialect) for part in each.parts)
-        for each in parsed.find_all(exp.Table)
-        if each.name not in own
-    }
-    if not tables:
+    read = [each for each in parsed.find_all(exp.Table) if not _of_the_query(each)]
+    names = [".".join(part.sql(dialect) for part in each.parts) for each in read]
+    if not names:
         raise ConfigError("query: it reads no table")
-    columns = _columns(parsed, tables) if isinstance(parsed, exp.Select) and not own else None
-    return [Read(table, columns) for table in dict.fromkeys(tables.values())]
+    alone = isinstance(parsed, exp.Select) and parsed.find(exp.CTE) is None
+    by_alias = {each.alias_or_name: name for each, name in zip(read, names, strict=True)}
+    columns = _columns(parsed, by_alias) if alone else None
+    return [Read(table, columns) for table in dict.fromkeys(names)]
+
+
+def _of_the_query(table: Any) -> bool:
+    """Whether a name is one that the query gave by WITH; in that name's own text it is a table, unless WITH is recursive."""
+    from sqlglot import exp
+
+    if table.db or table.catalog:
+        return False
+    inside = {id(each) for each in _above(table)}
+    for each in _above(table):
+        made = each.args.get("with_") or each.args.get("with")
+        for given in made.expressions if isinstance(made, exp.With) else ():
+            if given.alias_or_name.lower() == table.name.lower() and (
+                made.recursive or id(given) not in inside
+            ):
+                return True
+    return False
+
+
+def _above(node: Any) -> Iterator[Any]:
+    while node is not None:
+        yield node
+        node = node.parent
 
 
 def _columns(parsed: object, tables: dict[str, str]) -> dict[str, list[str]] | None:

@@ -95,7 +95,9 @@ def _jdbc(ask: Ask, original: str, record: Record) -> list[Target]:
     if record.fits is not None:
         raise ConfigError(f"of {original}, only the data tell the topic that its table is named after")
     form = next((config[key] for key in _settings(args["format"]) if config.get(key)), "${topic}")
-    form = form.replace("${source.db}", "").replace("${source.table}", record.topic.rpartition(".")[2])
+    form = form.replace("${source.table}", record.topic.rpartition(".")[2])
+    if left := re.search(r"\$\{source\.\w+\}", form):
+        raise ConfigError(f"only the data tell {left[0]}, which the table is named after")
     name = record.topic.replace(".", "_") if args.get("underscored") else record.topic
     table = mapping(config.get(args.get("map", ""), "")).get(record.topic) or form.replace("${topic}", name)
     refuse_placeholder("table.name.format", table)

@@ -83,14 +83,15 @@ def _debezium(ask: Ask) -> list[Flow]:
     prefix = fill("{topic.prefix,database.server.name}", config)
     delimiter = config.get("topic.delimiter", ".")
     filled = {name: fill(template, config) for name, template in args.items()}
-    found: dict[str, Flow] = {}
+    found: dict[tuple[str, Dataset], Flow] = {}
+    renamed = _renaming(config)
 
     def add(parts: list[str]) -> None:
         own = dict(zip(levels, parts, strict=True))
         table = own.pop(levels[-1])
         dataset = stored({**filled, **own, "table": table})
-        topic = delimiter.join([prefix, *parts])
-        found.setdefault(topic, Flow(dataset, _change(topic, dataset)))
+        topic = renamed(delimiter.join([prefix, *parts]))
+        found.setdefault((topic, dataset), Flow(dataset, _change(topic, dataset)))
 
     for text in listed(config.get(f"{what}.include.list") or config.get(f"{what}.whitelist") or ""):
         if not _LITERAL.fullmatch(text):
@@ -103,12 +104,34 @@ def _debezium(ask: Ask) -> list[Flow]:
                 add([each, *parts])
         elif len(parts) == len(levels) + 1:  # Oracle's may begin with the database
             add(parts[1:])
-    for topic in _unrouted(ask):
+    for topic in (
+        _unrouted(ask) if renamed is _usual else ()
+    ):  # of another name nobody can tell what it was made of
         rest = topic.removeprefix(f"{prefix}{delimiter}")
         parts = rest.split(delimiter)
         if rest != topic and len(parts) == len(levels) and _included(config, what, ".".join(parts)):
             add(parts)
     return list(found.values())
+
+
+def _usual(topic: str) -> str:
+    return topic
+
+
+def _renaming(config: Mapping[str, str]) -> Callable[[str], str]:
+    """What a strategy makes of the usual name of a topic.
+
+    Raises:
+        ConfigError: it is one that only its own code understands.
+
+    """
+    named = config.get("topic.naming.strategy", "").rpartition(".")[2]
+    if named in ("", "SchemaTopicNamingStrategy", "DefaultTopicNamingStrategy"):
+        return _usual
+    if named not in ("SchemaRegexTopicNamingStrategy", "DefaultRegexTopicNamingStrategy"):
+        raise ConfigError(f"topic.naming.strategy: only {named} knows which topics it writes to")
+    regex, replacement = java_regex(config.get("topic.regex", "")), config.get("topic.replacement", "")
+    return lambda topic: regex.replace_first(topic, replacement) or topic
 
 
 def _included(config: Mapping[str, str], what: str, name: str) -> bool:
@@ -151,15 +174,16 @@ def _jdbc(ask: Ask) -> list[Flow]:
     tables = listed(config.get("table.whitelist", ""))
     tables += [each for each in listed(config.get("table.include.list", "")) if _LITERAL.fullmatch(each)]
     tables += listed(config.get("tables", ""))
-    known = {table.rpartition(".")[2].strip('"`[]'): table for table in tables}
+    known = [(table.rpartition(".")[2].strip('"`[]'), table) for table in dict.fromkeys(tables)]
+    named = {short for short, _ in known}
     for topic in _unrouted(ask):
-        if topic.startswith(prefix) and len(topic) > len(prefix):
-            known.setdefault(topic[len(prefix) :], topic[len(prefix) :])
+        if topic.startswith(prefix) and len(topic) > len(prefix) and topic[len(prefix) :] not in named:
+            known.append((topic[len(prefix) :], topic[len(prefix) :]))
     found = []
-    for short, table in known.items():
-        dataset = from_jdbc(
-            url, f'"{table}"' if "." not in table and '"' not in table else table, default_schema=schema
-        )
+    for short, table in known:
+        # the names of a list are those of the database, letter by letter
+        quoted = table if re.search(r'["`\[]', table) else ".".join(f'"{part}"' for part in table.split("."))
+        dataset = from_jdbc(url, quoted, default_schema=schema)
         found.append(Flow(dataset, Record(f"{prefix}{short}", value=open_struct(dataset.identity))))
     return found
 

@@ -18,6 +18,7 @@ Part = Literal["key", "value"]
 _WITHOUT = re.compile(
     r"(?:^|\.)(?:Json|String|ByteArray|Boolean|Double|Float|Integer|Long|Short|Number|Simple\w*|CloudEvents)Converter$"
 )
+_RECORD = re.compile(r"[^\W\d][\w.$]*").fullmatch
 _APICURIO = re.compile(r"/apis/registry(?:/v\d+)?/?$")
 
 
@@ -118,6 +119,8 @@ def candidates(strategy: str, part: Part, topic: str, subjects: Iterable[str]) -
     if strategy == "plain":
         return [topic]
     if strategy == "topic-record":
-        usual = (f"{topic}-key", f"{topic}-value")
-        return sorted(each for each in subjects if each.startswith(f"{topic}-") and each not in usual)
+        # what follows is a record's name, which holds no dash: else it is a subject of a topic with a longer name
+        usual, head = ("key", "value"), f"{topic}-"
+        rest = {each: each.removeprefix(head) for each in subjects if each.startswith(head)}
+        return sorted(each for each, name in rest.items() if name not in usual and _RECORD(name))
     return []
