@@ -20,8 +20,7 @@ RANK = {
         (
             "errors",
             "plugins guard naming",
-            "config",
-            "event",
+            "config event",
             "facts capture transport redact",
             "graph incidents emitter store migrating",
             "ingest query deliver keys",
