@@ -97,6 +97,10 @@ TEXTS = [
     "url=jdbc:postgresql://fred:S@db/x",
     "see http://fred:S@h/ and mysql://fred:S@h/",
     "COPY t FROM 's3://b' CREDENTIALS 'aws_access_key_id=x;aws_secret_access_key=S'",
+    "CREATE TABLE t USING jdbc OPTIONS (url 'jdbc:postgresql://db/shop', user 'fred', password 'S')",
+    'OPTIONS (dbtable "t",\n  `sfPassword` "S"\n)',
+    "OPTIONS ('token' 'S', a 'b')",
+    "CREATE USER fred PASSWORD 'S'",
     "-----BEGIN PRIVATE KEY-----\nS\n-----END PRIVATE KEY-----",
 ]
 
@@ -172,6 +176,8 @@ def test_scrubbing_takes_every_secret_and_is_done_once(form, password):
         "kafka://b1:9092,b2:9092",
         "sasl.oauthbearer.token.endpoint.url=https://idp/token",
         "select a.token_count from t where x = 1",
+        "Unrecognized token 'x': was expecting 'null'",
+        "OPTIONS (url 'jdbc:postgresql://db/shop', dbtable \"t\")",
         "",
     ],
 )
@@ -185,6 +191,7 @@ def test_what_scrubbing_leaves():
         == f"jdbc:sqlserver://h;user=a;password={HIDDEN};db=d"
     )
     assert scrub("(user=u)(password=p)(port=1)") == f"(user=u)(password={HIDDEN})(port=1)"
+    assert scrub("(password 'it''s', port '1')") == f"(password '{HIDDEN}', port '1')"
     assert scrub('{"a": 1, "password": "p", "b": 2}') == f'{{"a": 1, "password": "{HIDDEN}", "b": 2}}'
 
 
@@ -315,6 +322,8 @@ UNITS = [
     "x.x:",
     "--a ",
     '"a": "',
+    'token "',
+    "password '",
     "a@",
     "{",
 ]

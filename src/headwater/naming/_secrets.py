@@ -42,11 +42,16 @@ _ABOUT = frozenset({  # settings that speak of a secret without holding one
 _SPLIT_WORDS = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 _VALUE = re.compile(
-    r"""(?P<quote>\\?["'])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\\]))*)(?:(?P=quote))?"""
+    r"""(?P<quote>\\?["'])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\\])|(?P=quote){2})*)(?:(?P=quote))?"""
     r"""|\{(?:[^}]|\}\})*\}?|(?:(?!,\s*[\w.\-]+=|%3B|%26)[^;&\s"'<>])*""",
     re.IGNORECASE | re.DOTALL,
 )
-_KEY = re.compile(r"""(?<![\w.\-])([\w.\-]+)(?:\\?["'])?\s{0,9}(?:=>|=|:(?!//)|%3D)\s{0,9}""", re.IGNORECASE)
+_KEY = re.compile(
+    r"""(?<![\w.\-])([\w.\-]+)(?:\\?["'`])?(?:\s{0,9}(?:=>|=|:(?!//)|%3D)\s{0,9}|(?P<spaced>\s{1,9})(?=\\?["']))""",
+    re.IGNORECASE,
+)
+_SAID = frozenset({"token", "signature", "cookie"})
+"""Words that messages put before what they quote (`Unrecognized token 'x'`)."""
 _IN_BRACKETS = re.compile(r"(\(\s{0,9}([\w.\-]+)\s{0,9}=\s{0,9})([^()]+)")
 _ARGUMENT = re.compile(r"(?<!\S)(--?([\w.\-]+)\s{1,9})(\S+)")
 # the lengths are bounded so that no text, however made, costs more than linear time
@@ -68,7 +73,7 @@ _SHAPED = re.compile(  # secrets that are known by their own shape
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     re.DOTALL,
 )
-_HINTS = re.compile(r"[@=:]|%3D|--|-----BEGIN|bearer|eyJ|AKIA|ASIA", re.IGNORECASE)
+_HINTS = re.compile(r"[@=:'\"]|%3D|--|-----BEGIN|bearer|eyJ|AKIA|ASIA", re.IGNORECASE)
 _DEPTH = 64
 
 
@@ -159,11 +164,19 @@ def _scrub(text: str, more: tuple[re.Pattern[str], ...]) -> str:
             continue
         # a lone `key` is Google's in a query, but a column's or a message's anywhere else
         lone = found[1].lower() == "key" and text[found.start() - 1 : found.start()] in ("?", "&")
+        if found["spaced"] and not _is_option(text, found):
+            continue
         if (lone or _hides(found[1], more)) and (value := _VALUE.match(text, position)) and value[0]:
             quote = value["quote"] or ""
             kept.append(f"{quote}{HIDDEN}{quote}")
             position = value.end()
     return "".join(kept) + text[position:]
+
+
+def _is_option(text: str, found: re.Match[str]) -> bool:
+    """Whether a word before a quoted text is a setting of SQL, which needs no `=`: `OPTIONS (user 'fred', password 'x')`."""
+    before = text[max(0, found.start() - 32) : found.start()].rstrip(" \t\r\n\\'\"`")
+    return found[1].lower() not in _SAID or before.endswith(("(", ","))
 
 
 def _without_user(found: re.Match[str]) -> str:
