@@ -271,6 +271,13 @@ def test_a_column_taken_away_or_narrowed_is_one_and_one_added_is_none(store: Sto
     assert {each["column"] for each in listed(store, "resolved")} == {"id", "total"}
 
 
+@pytest.mark.parametrize("facet", [{"fields": []}, {}, {"_deleted": True}, {"fields": None}, {"fields": "x"}])
+def test_a_schema_that_names_no_column_takes_none_away(store: Store, facet: dict[str, Any]) -> None:
+    before = run("load", "08:00", outputs=[dataset("orders", facets=schema(("id", "int")))])
+    take(store, before, run("load", "09:00", outputs=[dataset("orders", facets={"schema": facet})]))
+    assert listed(store) == []
+
+
 def test_what_a_reader_knows_of_a_schema_breaks_nothing(store: Store) -> None:
     take(
         store,

@@ -164,8 +164,9 @@ def test_schemas_are_versions_by_content() -> None:
     same = [{**nested[0], "description": "another", "tags": []}]
     read = [
         schema_of(digest_of(raw), raw)
-        for raw in (msgspec.json.encode({"fields": f}) for f in (nested, same, nested[:0]))
+        for raw in (msgspec.json.encode({"fields": f}) for f in (nested, same, [*nested, {"name": "c"}]))
     ]
+    assert read[0] is not None
     assert read[0] == read[1] != read[2]
     assert msgspec.json.decode(read[0][1]) == [
         {"name": "a", "type": "struct", "fields": [{"name": "b", "type": "int"}]}
@@ -244,6 +245,8 @@ def test_a_facet_of_a_strange_shape_is_kept_and_does_no_harm(strange: Any) -> No
     run = dict.fromkeys(("parent", "nominalTime", "errorMessage"), strange)
     told = tables(event(outputs=[odd], run_facets=run, job_facets={"jobType": strange}))
     assert {key[1] for key in told["dataset_facets"]} == set(names)
+    assert not told["schemas"], "what is not understood is no schema without columns"
+    assert "schema" not in told["outputs"][(run_id(1), T)]
     assert msgspec.json.encode(strange) in {row["body"] for row in told["contents"].values()}
 
 

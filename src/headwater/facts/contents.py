@@ -78,8 +78,13 @@ def identity(value: Any) -> str | None:
     return ref(namespace, name) if namespace and name else None
 
 
-def _read_schema(raw: bytes) -> tuple[bytes, bytes]:
-    body = _encode(_fields(load(raw).get("fields")))
+def _read_schema(raw: bytes) -> tuple[bytes, bytes] | None:
+    fields = _fields(load(raw).get("fields"))
+    if (
+        not fields
+    ):  # deleted, strange, or of a producer that knows no field: no table has lost its columns by that
+        return None
+    body = _encode(fields)
     return digest_of(body), body
 
 
@@ -136,7 +141,7 @@ def _relations(
 
 
 schema_of = Memo(_read_schema)
-"""(facet's digest, its bytes) -> digest and body of the schema."""
+"""(facet's digest, its bytes) -> digest and body of the schema, or None where it tells no field."""
 columns_of = Memo(_read_columns)
 """(facet's digest, its bytes) -> the column relations, or None where it tells none."""
 facet_of = Memo(load, size=5_000)

@@ -37,8 +37,9 @@ def derive(event: Event) -> list[Row]:
     if event.kind == "dataset":
         dataset, told = _dataset(rows, event, seen, event.dataset)  # type: ignore[arg-type]  # it has one
         _assertions(rows, event, dataset, told)
-        schema = {"schema": (event.time, schema_of(*told["schema"])[0])} if "schema" in told else {}
-        rows.append(("described", (dataset, event.time), schema))
+        schema = schema_of(*told["schema"]) if "schema" in told else None
+        described = {"schema": (event.time, schema[0])} if schema is not None else {}
+        rows.append(("described", (dataset, event.time), described))
         return rows
     job = ref(event.job.namespace, event.job.name)  # type: ignore[union-attr]  # the other kinds have a job
     _job(rows, event, seen, job)
@@ -181,8 +182,8 @@ def _dataset(rows: list[Row], event: Event, seen: Seen, each: Dataset) -> tuple[
     dataset, at = ref(each.namespace, each.name), event.time
     row = dict(seen)
     told = _facets(rows, seen, "dataset_facets", (dataset,), each.facets)
-    if "schema" in told:
-        schema, body = schema_of(*told["schema"])
+    if "schema" in told and (found := schema_of(*told["schema"])) is not None:
+        schema, body = found
         rows.append(("schemas", (dataset, schema), seen))
         rows.append(("contents", (schema,), {"body": body}))
     if "columnLineage" in told:
@@ -232,8 +233,8 @@ def _io(
                 _say(row, column, at, _count(facet.get(field)))
     if "version" in told:
         _say(row, "version", at, text(facet_of(*told["version"]).get("datasetVersion")))
-    if "schema" in told:
-        schema = schema_of(*told["schema"])[0]
+    if "schema" in told and (found := schema_of(*told["schema"])) is not None:
+        schema = found[0]
         row["schema"] = (at, schema)
         if direction == "out":
             rows.append(("schemas", (dataset, schema), {"first_written": at, "last_written": at}))
