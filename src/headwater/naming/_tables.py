@@ -95,10 +95,13 @@ def _assign(known: Platform, given: Mapping[str, str], levels: tuple[str, ...]) 
 
 def _overlay(levels: tuple[str, ...], names: list[str]) -> dict[str, str]:
     """A qualified name fills the levels from the right; what is too much stays before the first."""
+    if len(names) > len(levels):
+        names = [text for text in names if text]
     extra = len(names) - len(levels)
     if extra > 0:
         names = [".".join(names[: extra + 1]), *names[extra + 1 :]]
-    return dict(zip(levels[len(levels) - len(names) :], names, strict=True))
+    found = zip(levels[len(levels) - len(names) :], names, strict=True)
+    return {level: text for level, text in found if text}
 
 
 def _place(path: str) -> str:
@@ -146,6 +149,8 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 def split_name(text: str) -> list[tuple[str, bool]]:
     """Split a qualified SQL name at its dots: each part, and whether it was quoted.
 
+    A part left out between two others is empty: SQL Server's `shop..orders` names a database and no schema.
+
     >>> split_name('shop."Order.Lines"')
     [('shop', False), ('Order.Lines', True)]
     """
@@ -165,7 +170,7 @@ def split_name(text: str) -> list[tuple[str, bool]]:
             return [(scrub(text), True)]  # no name but a query or an expression
         if not quoted and re.search(r"[\s()=;]", part):
             return [(scrub(text), True)]
-        if part:
+        if part or (parts and end < len(text)):
             parts.append((part, quoted))
         position = end + 1
     return parts or [("", False)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote, unquote_plus
 
 from headwater.naming._platforms import platform_key
@@ -114,16 +114,16 @@ def _settings(text: str) -> dict[str, str]:
 def _network(url: _Pieces) -> Location | None:
     """Any driver that writes hosts after two slashes."""
     platform = platform_key(url.scheme) or url.scheme.partition("+")[0]
-    database = (url.path[0] if url.path else "").partition(":")[
-        0
-    ]  # Db2 and Informix set options after the colon
+    database, colon, first = (url.path[0] if url.path else "").partition(":")
+    if colon:  # Db2 and Informix begin their settings there; slashes that follow are of a setting's path
+        url = replace(url, path=(database,), settings={**url.settings, **_settings(first)})
     schema = url.path[1] if len(url.path) > 1 else ""
     hosts, port = url.hosts, url.first("port portnumber dbs_port")
     if "(" in hosts or "=" in hosts:  # MySQL's address=(host=h)(port=p)
         hosts, port = _bracketed_hosts(url.rest), port
     if not hosts and "//" not in url.rest and platform in ("postgres", "mysql"):  # jdbc:postgresql:shop
         hosts, database = "localhost", re.split(r"[?;/]", url.rest, maxsplit=1)[0]
-    hosts = hosts or url.first("host hostname servername server")
+    hosts = _cloud_sql(url) or hosts or url.first("host hostname servername server")
     if not hosts:
         if "///" not in url.rest or platform not in ("postgres", "mysql", "clickhouse"):
             return None
@@ -138,6 +138,14 @@ def _network(url: _Pieces) -> Location | None:
     if instance := url.first("instancename instance"):
         parts["instance"] = instance
     return Location(platform, hosts, port or None, {key: value for key, value in parts.items() if value})
+
+
+def _cloud_sql(url: _Pieces) -> str:
+    """The instance of Cloud SQL that a socket leads to, whatever stands where the host should: each is `localhost` else."""
+    named = (
+        url.first("cloudsqlinstance") or url.first("host unix_socket unix_sock").partition("/cloudsql/")[2]
+    )
+    return named.strip("/").partition("/")[0].replace(":", ".")
 
 
 def _bracketed_hosts(text: str) -> str:
@@ -210,6 +218,12 @@ def _teradata(url: _Pieces) -> Location | None:
     return _network(_Pieces(url.scheme, url.hosts, path, url.user, settings, url.rest))
 
 
+def _redshift(url: _Pieces) -> Location | None:
+    """redshift:iam://cluster:region/database, beside what others write."""
+    named = re.fullmatch(r"([\w\-]+):([a-z]{2}(?:-[a-z]+)+-[0-9])", url.hosts)
+    return _network(replace(url, hosts=f"{named[1]}.{named[2]}") if named else url)
+
+
 def _snowflake(url: _Pieces) -> Location | None:
     """The names in the url are identifiers: unquoted ones are upper case."""
     found = _network(url)
@@ -222,13 +236,21 @@ def _snowflake(url: _Pieces) -> Location | None:
     return Location(found.platform, found.host, None, names)
 
 
-def _databricks(url: _Pieces) -> Location | None:
-    """databricks://host:443/schema;ConnCatalog=c: unlike elsewhere, the path is the inner level."""
+def _schema_in_path(url: _Pieces) -> Location | None:
+    """databricks://host:443/schema;ConnCatalog=c, ignite:thin://host/schema: unlike elsewhere, the path is the inner level."""
     found = _network(_Pieces(url.scheme, url.hosts, (), url.user, url.settings, url.rest))
     if found is None:
         return None
     inner = {"schema": url.path[-1]} if url.path and "schema" not in found.parts else {}
     return Location(found.platform, found.host, found.port, {**found.parts, **inner})
+
+
+def _exasol(url: _Pieces) -> Location | None:
+    """exa:host:port;schema=s, or exa+websocket://host:port/schema."""
+    if url.hosts:
+        return _schema_in_path(url)
+    hosts = re.split(r"[;/]", url.rest, maxsplit=1)[0]
+    return _schema_in_path(replace(url, hosts=hosts)) if hosts else None
 
 
 def _bigquery(url: _Pieces) -> Location:
@@ -328,8 +350,11 @@ READERS: dict[str, Callable[[_Pieces], Location | None]] = {
     "teradata": _teradata,
     "teradatasql": _teradata,
     "snowflake": _snowflake,
-    "databricks": _databricks,
-    "spark": _databricks,
+    "databricks": _schema_in_path,
+    "spark": _schema_in_path,
+    "ignite": _schema_in_path,
+    "exa": _exasol,
+    "redshift": _redshift,
     "bigquery": _bigquery,
     "athena": _athena,
     "awsathena": _athena,

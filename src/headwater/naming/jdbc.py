@@ -31,7 +31,7 @@ def from_jdbc(
     found = locate(url, properties)
     if found is None:
         namespace = re.split(r"[?;]", scrub(bare(url)), maxsplit=1)[0].rstrip("/:")
-        return Dataset(namespace or "jdbc", ".".join(text for text, _ in split_name(table)))
+        return Dataset(namespace or "jdbc", ".".join(text for text, _ in split_name(table) if text))
     parts: dict[str, str | None] = dict(found.parts)
     if default_schema:
         parts["schema"] = default_schema
