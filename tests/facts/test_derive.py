@@ -9,7 +9,7 @@ import pytest
 
 from headwater.event import micros, of
 from headwater.facts import derive, fold, ref, settle, unref
-from headwater.facts.contents import columns_of, digest_of, schema_of
+from headwater.facts.contents import columns_of, digest_of, schema_of, word
 from headwater.facts.fold import Tables
 from headwater.naming import Aliases
 from streams import at, facet, run_id
@@ -248,6 +248,31 @@ def test_a_facet_of_a_strange_shape_is_kept_and_does_no_harm(strange: Any) -> No
     assert not told["schemas"], "what is not understood is no schema without columns"
     assert "schema" not in told["outputs"][(run_id(1), T)]
     assert msgspec.json.encode(strange) in {row["body"] for row in told["contents"].values()}
+
+
+def test_a_long_text_in_a_key_is_its_beginning_and_its_digest() -> None:
+    sql = f"SELECT count(*) FROM orders WHERE id IN ({', '.join(map(str, range(500)))})"
+    short, other = word(sql), word(f"{sql} ")
+    assert short is not None
+    assert len(short.encode()) < 850
+    assert sql.startswith(short.partition("…")[0])
+    assert short != other
+    assert word("é" * 400) == "é" * 400
+    assert word("not_null") == "not_null"
+
+
+@pytest.mark.parametrize("field", ["namespace", "name"])
+def test_a_name_that_no_event_may_have_is_none_in_a_facet(field: str) -> None:
+    far = {"namespace": "x", "name": "y", field: "n" * 5_000}
+    links = facet(identifiers=[{**far, "type": "TABLE"}])
+    columns = facet(fields={"a": {"inputFields": [{**far, "field": "b"}]}})
+    parent = facet(run={"runId": run_id(9)}, job=far)
+    odd = {**TABLE, "facets": {"symlinks": links, "columnLineage": columns}}
+    told = tables(event(outputs=[odd], run_facets={"parent": parent}))
+    assert not told["symlinks"]
+    assert not told["column_edges"]
+    assert list(told["jobs"]) == [(JOB,)]
+    assert told["runs"][(run_id(1),)]["parent"][1] == run_id(9)
 
 
 def test_an_event_that_says_nothing_leaves_all_alone() -> None:

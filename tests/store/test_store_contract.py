@@ -46,6 +46,29 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     return lambda: open_store(url)
 
 
+def test_long_texts_in_facets_keep_no_event_from_being_stored(opener: Opener) -> None:
+    """Keys of tables hold them, and an index of Postgres takes 2,704 bytes."""
+    long = "".join(uuid4().hex for _ in range(2_000))
+    checks = {"assertions": [{"assertion": long, "column": long, "success": False}]}
+    far = {"namespace": "x", "name": long, "type": long}
+    tags = {"tags": [{"key": long, "value": long, "field": long}]}
+    table = {
+        "namespace": "db",
+        "name": "t",
+        "facets": {"tags": tags, "symlinks": {"identifiers": [far, {**far, "name": "y"}]}},
+        "inputFacets": {"dataQualityAssertions": checks},
+    }
+    tests = {"tests": [{"name": long, "status": "fail"}]}
+    parent = {"run": {"runId": str(uuid4())}, "job": {"namespace": "etl", "name": long}}
+    run_facets = {"test": tests, "parent": parent, long: {"a": 1}, "a\0b": {"a": 1}}
+    noon = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    odd = make("COMPLETE", noon, job=("etl", "a"), run_id=str(uuid4()), inputs=[table], run_facets=run_facets)
+    plain = make("COMPLETE", noon, job=("etl", "b"), run_id=str(uuid4()))
+    with closing(opener()) as store:
+        assert ingest(store, [odd.raw, plain.raw]).stored == 2
+        assert store.check() == []
+
+
 def test_a_batch_is_written_whole_and_once(opener: Opener) -> None:
     store = opener()
     lines = list(recorded())

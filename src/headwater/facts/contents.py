@@ -12,11 +12,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from headwater.event import MAX_NAME
 from headwater.facts.tables import ref
 
 T = TypeVar("T")
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
+_MAX_WORD = 800
+"""Bytes of a text in a key: two of them and an owner's name are what an index of Postgres can hold."""
 
 
 class Columns(NamedTuple):
@@ -65,24 +68,36 @@ def text(value: Any) -> str | None:
     return value.replace("\0", "\ufffd") if isinstance(value, str) and value else None
 
 
+def word(value: Any) -> str | None:
+    """A text that can be part of a key: of a long one (a check may be called by its SQL) the beginning, and a digest of all."""
+    found = text(value)
+    if found is None or len(found) * 4 <= _MAX_WORD or len(raw := found.encode()) <= _MAX_WORD:
+        return found
+    return f"{raw[:_MAX_WORD].decode(errors='ignore')}… {digest_of(raw).hex()}"
+
+
 def objects(value: Any) -> list[dict[str, Any]]:
     """The objects of a list, whatever else is in it."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def identity(value: Any) -> str | None:
-    """The reference that an object with `namespace` and `name` stands for."""
+    """The reference that an object with `namespace` and `name` stands for, where an event could have named it so."""
     if not isinstance(value, dict):
         return None
     namespace, name = text(value.get("namespace")), text(value.get("name"))
-    return ref(namespace, name) if namespace and name else None
+    if not namespace or not name or _too_long(namespace) or _too_long(name):
+        return None
+    return ref(namespace, name)
+
+
+def _too_long(name: str) -> bool:
+    return len(name) * 4 > MAX_NAME and len(name.encode()) > MAX_NAME
 
 
 def _read_schema(raw: bytes) -> tuple[bytes, bytes] | None:
     fields = _fields(load(raw).get("fields"))
-    if (
-        not fields
-    ):  # deleted, strange, or of a producer that knows no field: no table has lost its columns by that
+    if not fields:  # deleted, strange, or of a producer that knows none: no table loses its columns by that
         return None
     body = _encode(fields)
     return digest_of(body), body

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from headwater.event import TERMINAL, Dataset, Event, Facets, micros, run_uuid
-from headwater.facts.contents import columns_of, digest_of, facet_of, identity, objects, schema_of, text
+from headwater.facts.contents import columns_of, digest_of, facet_of, identity, objects, schema_of, text, word
 from headwater.facts.tables import Row, ref
 
 RANK = {"START": 1, "OTHER": 2, "RUNNING": 3, "COMPLETE": 4, "ABORT": 5, "FAIL": 6}
@@ -69,7 +69,7 @@ def _facets(rows: list[Row], seen: Seen, table: str, owner: tuple[Any, ...], fac
             continue
         digest = digest_of(raw)
         told[name] = (digest, raw)
-        rows.append((table, (*owner, name, digest), seen))
+        rows.append((table, (*owner, word(name) or name, digest), seen))
         rows.append(("contents", (digest,), {"body": raw}))
     return told
 
@@ -157,7 +157,7 @@ def _tests(rows: list[Row], row: dict[str, Any], event: Event, job: str, facet: 
     """Tests that the run tells of by themselves; one that was skipped has not ended either way."""
     ended: Checks = {}
     for each in objects(facet.get("tests")):
-        test, status = text(each.get("name")), (text(each.get("status")) or "").lower()
+        test, status = word(each.get("name")), (text(each.get("status")) or "").lower()
         if test is not None and status not in ("skip", "skipped"):
             _count_check(ended, (test,), each, status in _PASSED)
     for key, (each, passed) in ended.items():
@@ -192,7 +192,7 @@ def _dataset(rows: list[Row], event: Event, seen: Seen, each: Dataset) -> tuple[
         for link in objects(facet_of(*told["symlinks"]).get("identifiers")):
             alias = identity(link)
             if alias is not None and alias != dataset and link.get("type") != "FORMER":
-                rows.append(("symlinks", (dataset, alias, text(link.get("type")) or ""), seen))
+                rows.append(("symlinks", (dataset, alias, word(link.get("type")) or ""), seen))
     for name, field, column in _DATASET_COLUMNS:
         if name in told:
             _say(row, column, at, text(facet_of(*told[name]).get(field)))
@@ -270,10 +270,10 @@ def _assertions(rows: list[Row], event: Event, dataset: str, facets: Told) -> No
     ended: Checks = {}
     for name, field in _CHECKS:
         for each in objects(facet_of(*facets[name]).get("assertions")) if name in facets else ():
-            test = text(each.get("name")) or text(each.get(field)) or ""
+            test = word(each.get("name")) or word(each.get(field)) or ""
             passed = each.get("success") is True  # what does not say that it passed has failed
             if passed or not _skipped(event):
-                _count_check(ended, (test, text(each.get("column")) or ""), each, passed)
+                _count_check(ended, (test, word(each.get("column")) or ""), each, passed)
     for key, (each, passed) in ended.items():
         if event.kind == "run":
             told = {"first_seen": event.time, "last_seen": event.time}
@@ -314,13 +314,13 @@ def _tags(rows: list[Row], event: Event, kind: str, owner: str, told: Told) -> N
     if "tags" not in told:
         return
     for each in objects(facet_of(*told["tags"]).get("tags")):
-        tag = text(each.get("key"))
+        tag = word(each.get("key"))
         if tag is None:
             continue
         row: dict[str, Any] = {"live": (event.time, 1)}
         _say(row, "value", event.time, text(each.get("value")))
         _say(row, "source", event.time, text(each.get("source")))
-        rows.append(("tags", (kind, owner, text(each.get("field")) or "", tag), row))
+        rows.append(("tags", (kind, owner, word(each.get("field")) or "", tag), row))
 
 
 def _say(row: dict[str, Any], column: str, at: int, value: Any) -> None:
