@@ -120,7 +120,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").full
 # What msgspec's RFC 3339 reader refuses and producers send: no seconds (Java's ZonedDateTime drops them
 # at :00), an offset without colon, a zone id in brackets, a comma before the fraction.
 _LOOSE_TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?(?:[.,](\d{1,9})\d*)? ?([Zz]|[+-]\d\d:?(?:\d\d)?)?(?:\[[\w/+-]+\])?"
+    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?(?:[.,](\d{1,9})\d*)? ?([Zz]|[+-]\d\d:?(?:\d\d)?)?(?:\[[\w/+:-]+\])?"
 ).fullmatch
 _ONE_BRACKET = bytes.maketrans(b"[]", b"{}")  # in JSON that was read they match, whichever they are
 _SPACES = (b" ", b"\n", b"\t", b"\r")
