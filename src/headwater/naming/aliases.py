@@ -99,7 +99,12 @@ def _default_rules() -> tuple[AliasRule, ...]:
         AliasRule.parse(
             "redshift://{c}.{id}.{r}.redshift-serverless.amazonaws.com:{p} -> redshift://{c:lower}.{r:lower}:{p}"
         ),
+        AliasRule.parse(
+            "snowflake://{account}.snowflakecomputing.com:443 -> snowflake://{account}.snowflakecomputing.com"
+        ),
         AliasRule.parse("snowflake://{account}.snowflakecomputing.com -> snowflake://{account:lower}"),
+        # what OpenLineage's clients add to a locator that names no region; Snowflake has none of that name
+        AliasRule.parse("snowflake://{locator}.us-west-1.aws -> snowflake://{locator:lower}"),
         AliasRule.parse("unitycatalog://{host}:443 -> unitycatalog://{host:lower}"),
         # one ClickHouse server listens on four ports
         *(
