@@ -24,6 +24,12 @@ FOREIGN = [
     ("redshift://c.x.us-west-2.redshift.amazonaws.com:5439", "d.s.t", "redshift://c.us-west-2:5439", "d.s.t"),
     ("snowflake://Org-Acc.snowflakecomputing.com", "D.S.T", "snowflake://org-acc", "D.S.T"),
     ("snowflake://Org-Acc.snowflakecomputing.com:443", "D.S.T", "snowflake://org-acc", "D.S.T"),
+    (
+        "awsathena://athena.eu-west-1.amazonaws.com",
+        "awsdatacatalog.d.t",
+        "awsathena://athena.eu-west-1.amazonaws.com",
+        "AwsDataCatalog.d.t",
+    ),
     ("snowflake://XY12345.us-west-1.aws", "D.S.T", "snowflake://xy12345", "D.S.T"),
     ("snowflake://xy12345.us-west-2.aws", "D.S.T", "snowflake://xy12345.us-west-2.aws", "D.S.T"),
     ("clickhouse://h:8443", "d.t", "clickhouse://h:8123", "d.t"),

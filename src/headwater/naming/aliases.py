@@ -111,6 +111,8 @@ def _default_rules() -> tuple[AliasRule, ...]:
             AliasRule.parse(f"clickhouse://{{h}}:{p} -> clickhouse://{{h:lower}}:8123")
             for p in (8443, 9000, 9440)
         ),
+        # dbt's usual name of the catalog that has this name
+        AliasRule(namespace="awsathena://{h}", name="awsdatacatalog.{t*}", to_name="AwsDataCatalog.{t*}"),
         # where the JVM agent departs from the specification
         AliasRule(namespace="azurecosmos://{h*}", name="/colls/{c*}", to_name="colls/{c*}"),
         AliasRule("azurekusto://{h}/{db}", "{table*}", "azurekusto://{h:lower}", "{db}/{table*}"),
