@@ -830,12 +830,20 @@ def test_secrets_are_never_told(world: World) -> None:
         HEADWATER_STORE=f"postgresql://me:{secret}@db/x?password={secret}",
         HEADWATER_SERVE__SINK=json.dumps({"url": f"http://{secret}@h", "accessToken": secret}),
         HEADWATER_URL=f"http://{secret}@h",
+        HEADWATER_TRANSPORT__STORAGE_OPTIONS=json.dumps(
+            {
+                "connection_string": f"AccountName=a;AccountKey={secret}==;EndpointSuffix=core.windows.net",
+                "other": f"BlobEndpoint=https://a.blob;SharedAccessSignature=sv=1&sig={secret}&se=2",
+                "sasl.jaas.config": f'Login required username="u" password="{secret}";',
+            }
+        ),
     )
     made = world.load()
     assert made.api_key == secret
     told = json.dumps(config.describe(made)) + repr(made)
     assert secret not in told
     assert "timeout=3" in told
+    assert "AccountName=a;AccountKey=***;EndpointSuffix=core.windows.net" in told
     assert "***" in told
 
 

@@ -7,15 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_SECRET = re.compile(r"key|token|secret|passw|auth|credential|headers", re.IGNORECASE)
+_WORDS = "key|token|secret|passw|pwd|auth|credential|headers|signature"
+_SECRET = re.compile(_WORDS, re.IGNORECASE)
+_INSIDE = re.compile(
+    rf"((?:^|[?&;\s])(?:[^=?&;\s]{{0,64}}(?:{_WORDS})[^=?&;\s]{{0,64}}|sig)=)[^&;]*", re.IGNORECASE
+)
+"""A setting in a text: in a url's query, or in what clouds call a connection string."""
 _SWITCH = frozenset({"on", "off", "auto"})
 
 
 def shown(name: str, value: Any, secret: bool = False) -> Any:
     """The value, with *** in the place of what a name or a url says is secret; a switch is none, whatever it is called.
 
-    >>> shown("auth", "on"), shown("auth", "me:pw"), shown("token", "t")
-    ('on', '***', '***')
+    >>> shown("auth", "on"), shown("auth", "me:pw"), shown("connection_string", "AccountName=a;AccountKey=k==;b=c")
+    ('on', '***', 'AccountName=a;AccountKey=***;b=c')
     """
     if isinstance(value, bool) or (not secret and isinstance(value, str) and value in _SWITCH):
         return value
@@ -27,5 +32,5 @@ def shown(name: str, value: Any, secret: bool = False) -> Any:
         return [shown("", inner) for inner in value]
     if isinstance(value, str):
         bare = re.sub(r"(?<=//)[^/?#\s]*@", "***@", value)
-        return re.sub(r"([?&]([^=&]+)=)[^&]*", lambda m: m[1] + "***" if _SECRET.search(m[2]) else m[0], bare)
+        return _INSIDE.sub(r"\1***", bare)
     return str(value) if isinstance(value, Path) else value
