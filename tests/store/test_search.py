@@ -177,6 +177,12 @@ def test_words_are_found_wherever_they_stand(store: Store, query: str, found: st
     assert where["marks"]
 
 
+@pytest.mark.parametrize("empty", [{"fields": []}, {"_deleted": True}, {"fields": "x"}])
+def test_columns_are_found_though_a_later_schema_names_none(store: Store, empty: dict[str, Any]) -> None:
+    ingest(store, [told(9, "customers", table("s3://lake", "crm/customers", schema=facet(**empty)))])
+    assert names(store, "zip_code") == ["crm/customers"]
+
+
 def test_filters_narrow_and_can_stand_alone(store: Store) -> None:
     assert names(store, "orders", kind="job") == ["loadOrdersDaily"]
     assert names(store, "orders", namespace="s3://lake") == ["crm/customers"]

@@ -71,9 +71,12 @@ def _read_facets(cursor: Cursor, kind: str, leader: Mapping[int, int], found: di
         (listed(leader), *slots),
     )
     latest: dict[tuple[int, str], tuple[int, bytes]] = {}
+    schemas: dict[int, set[tuple[int, bytes]]] = {}
     for number, name, seen, digest in cursor.fetchall():
         key = (leader[number], name)
         latest[key] = max(latest.get(key, (seen, b"")), (seen, bytes(digest)))
+        if name == "schema":
+            schemas.setdefault(leader[number], set()).add((seen, bytes(digest)))
     bodies = _bodies(cursor, {digest for _, digest in latest.values()})
     for number, told in found.items():
         digests = [latest.get((number, name), (0, b""))[1] for name in slots]
@@ -84,6 +87,10 @@ def _read_facets(cursor: Cursor, kind: str, leader: Mapping[int, int], found: di
             if digest in bodies
         }
         _read(told, {name: facet for name, facet in facets.items() if facet.get("_deleted") is not True})
+        before = sorted(schemas.get(number, ()), reverse=True)[1:]
+        while before and not told.columns:  # a schema that names no column says nothing, as in `facts`
+            _, digest = before.pop(0)
+            told.columns = _columns_of(facet_of(digest, _bodies(cursor, {digest}).get(digest, b"")))
 
 
 def _bodies(cursor: Cursor, digests: Collection[bytes]) -> dict[bytes, bytes]:
@@ -105,7 +112,11 @@ def _read(told: Told, facets: Mapping[str, Mapping[str, Any]]) -> None:
         for each in objects(facets.get("ownership", {}).get("owners"))
         if (name := text(each.get("name")))
     ]
-    told.columns = list(_columns(facets.get("schema", {}).get("fields"), "", 0))
+    told.columns = _columns_of(facets.get("schema", {}))
+
+
+def _columns_of(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return list(_columns(schema.get("fields"), "", 0))
 
 
 def _columns(fields: Any, above: str, depth: int) -> Iterable[dict[str, Any]]:
