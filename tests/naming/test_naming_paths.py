@@ -65,7 +65,12 @@ CASES = {
     "https://lake.s3.amazonaws.com/a/b": ("s3://lake", "a/b"),
     "https://lake.s3.eu-west-1.amazonaws.com/a/b?X-Amz-Signature=s": ("s3://lake", "a/b"),
     "https://s3.eu-west-1.amazonaws.com/lake/a/b": ("s3://lake", "a/b"),
+    "https://lake.s3.dualstack.eu-west-1.amazonaws.com/a/b": ("s3://lake", "a/b"),
+    "https://s3.dualstack.eu-west-1.amazonaws.com/lake/a/b": ("s3://lake", "a/b"),
+    "https://lake.s3.cn-north-1.amazonaws.com.cn/a/b": ("s3://lake", "a/b"),
     "https://storage.googleapis.com/lake/a": ("gs://lake", "a"),
+    "https://my_lake.storage.googleapis.com/a?X-Goog-Signature=s": ("gs://my_lake", "a"),
+    "https://storage.cloud.google.com/lake/a": ("gs://lake", "a"),
     "https://acc.blob.core.windows.net/c/a?sv=1&sig=s": ("wasbs://c@acc.blob.core.windows.net", "a"),
     "https://acc.dfs.core.windows.net/c/a": ("abfss://c@acc.dfs.core.windows.net", "a"),
     # keys in a url are nobody's business

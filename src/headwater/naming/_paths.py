@@ -58,13 +58,12 @@ FILESYSTEMS = {
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(.*)", re.DOTALL)
 _DRIVE = re.compile(r"/?([A-Za-z]):(?=[/\\]|$)")
 _QUERY = re.compile(r"\?[A-Za-z_][\w.\-]*=.*$", re.DOTALL)  # a lone `?` is a glob
+_AWS = r"s3(?:\.dualstack)?(?:[.\-][a-z0-9\-]+)?\.amazonaws\.com(?:\.cn)?(?::443)?"
 _WEB_STORES = (  # the web address of an object is the object
-    (
-        re.compile(r"([a-z0-9.\-]+)\.s3(?:[.\-][a-z0-9\-]+)?\.amazonaws\.com(?::443)?/(.*)", re.DOTALL),
-        "s3://{}/{}",
-    ),
-    (re.compile(r"s3(?:[.\-][a-z0-9\-]+)?\.amazonaws\.com(?::443)?/([^/]+)/?(.*)", re.DOTALL), "s3://{}/{}"),
-    (re.compile(r"storage\.googleapis\.com/([^/]+)/?(.*)", re.DOTALL), "gs://{}/{}"),
+    (re.compile(rf"([a-z0-9.\-]+)\.{_AWS}/(.*)", re.DOTALL), "s3://{}/{}"),
+    (re.compile(rf"{_AWS}/([^/]+)/?(.*)", re.DOTALL), "s3://{}/{}"),
+    (re.compile(r"storage\.(?:googleapis|cloud\.google)\.com/([^/]+)/?(.*)", re.DOTALL), "gs://{}/{}"),
+    (re.compile(r"([a-z0-9._\-]+)\.storage\.googleapis\.com/(.*)", re.DOTALL), "gs://{}/{}"),
     (re.compile(r"([a-z0-9]+\.blob\.core\.windows\.net)/([^/]+)/?(.*)", re.DOTALL), "wasbs://{1}@{0}/{2}"),
     (re.compile(r"([a-z0-9]+\.dfs\.core\.windows\.net)/([^/]+)/?(.*)", re.DOTALL), "abfss://{1}@{0}/{2}"),
 )
