@@ -121,6 +121,13 @@ def test_what_is_no_url_is_refused_with_examples() -> None:
         plugins.build_url("thing", "strict", TABLE)
 
 
+@pytest.mark.parametrize("place", ["me:s3[cret@host", "me:s3\u2100cret@host", "[::1"])
+def test_a_url_whose_host_cannot_be_read_is_refused_without_quoting_it(place: str) -> None:
+    with pytest.raises(ConfigError, match="thing: no url: its host cannot be read") as refused:
+        plugins.build_url("thing", f"thing://{place}/path", TABLE)
+    assert "s3" not in str(refused.value)
+
+
 def test_a_package_extends_the_table(package: Callable[[str, str, str], None]) -> None:
     package("pigeon_post", "pigeon", PIGEON)
     made = plugins.build_url("transport", "pigeon://loft?speed=2", {})

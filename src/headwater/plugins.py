@@ -41,7 +41,12 @@ def build_url(kind: str, url: str, table: Table, **options: Any) -> Any:
 
     The factory is given `url` without that query, so a secret passed as an option is not kept in it.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # a bracket in a password, mostly; Python's own words would quote it
+        raise ConfigError(
+            f"{kind}: no url: its host cannot be read; in a password write [ as %5B, ] as %5D"
+        ) from None
     if not parts.scheme:
         raise ConfigError(
             f"{kind} {url!r} is no url: write it as in {', '.join(f'{n}:…' for n in sorted(table))}"

@@ -23,6 +23,7 @@ from headwater import pipeline
 from headwater.cli.demo import recorded
 from headwater.errors import ConfigError, NotFound
 from headwater.pipeline.sinks import open_sink
+from headwater.pipeline.sources import open_source
 from headwater.pipeline.sources._reading import Split, read
 from headwater.transport.spool import SpoolTransport
 
@@ -31,6 +32,19 @@ LINES = list(recorded())
 
 def lines_of(path: Path, start: int = 0) -> list[Any]:
     return list(read(Split(f"file://{path}", start, path.stat().st_size)))
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("s3a://lake/day-?.json", "s3a://lake/day-?.json"),
+        ("s3a://lake/day=2026-0?/x?files_per_batch=5", "s3a://lake/day=2026-0?/x"),
+        ("hdfs://n/a?/b=1/c?", "hdfs://n/a?/b=1/c?"),
+        ("/events/a?b=c", "/events/a?b=c"),
+    ],
+)
+def test_a_question_mark_is_of_a_pattern_unless_options_follow(url: str, path: str) -> None:
+    assert open_source(url).url == path
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])

@@ -56,7 +56,7 @@ def open_source(url: str, **options: Any) -> Source:
     if scheme is None or scheme[1] in _FILESYSTEMS:
         from headwater.pipeline.sources.files import Files
 
-        path, _, query = url.partition("?") if scheme else (url, "", "")
+        path, _, query = url.rpartition("?") if scheme and _OPTIONS.search(url) else (url, "", "")
         found: Source = plugins.build_url(
             "source", f"file:{'?' + query if query else ''}", SOURCES, **options, path=path
         )
@@ -66,6 +66,8 @@ def open_source(url: str, **options: Any) -> Source:
     return source
 
 
+_OPTIONS = re.compile(r"\?\w+=[^?]*$")
+"""Any other `?` is of a pattern, and stands for a character."""
 _FILESYSTEMS = {"file", "s3", "s3a", "hdfs", "gs", "abfs", "abfss", "viewfs"}
 
 __all__ = ["SOURCES", "Lines", "Source", "open_source"]
