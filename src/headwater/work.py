@@ -200,8 +200,9 @@ def happenings(reader: Any, since: int, now: int) -> Iterator[Happening]:
             told = {**model, "at": iso(at), "changedBy": by or model["changedBy"]}
             yield Happening(event, keys[0], tuple(keys[1:]), at, subject, severity, told)
             if what == "opened" and first.kind == "schema":
-                key = f"schema.changed:{first.root}:{first.column}"
-                yield Happening("schema.changed", key, (), at, subject, severity, told)
+                # by the incident: many datasets may change to one schema, and a header holds no column's name
+                changed = [f"schema.changed:{number}" for number in incident.ids]
+                yield Happening("schema.changed", changed[0], (*changed[1:],), at, subject, severity, told)
         for each in incident.failures if first.kind == "run" else ():  # every failed run, not only the first
             one = each.last
             told = {**model, "at": iso(one.at), "runId": one.run, "message": one.told["message"]}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -247,6 +248,13 @@ def test_the_receiver_may_ask_for_time(store: Store, receiver: Receiver, clock: 
     assert len(receiver.got) == 2
 
 
+def test_the_receiver_may_ask_for_time_by_a_date(receiver: Receiver) -> None:
+    receiver.answers, receiver.retry_after = [503], formatdate(time.time() + 5000, usegmt=True)
+    with pytest.raises(TransportError, match="answered 503") as told:
+        post(receiver.url, b"{}", {})
+    assert told.value.retry_after == pytest.approx(5000, abs=60)
+
+
 def test_a_receiver_that_hangs_holds_nobody_for_long(receiver: Receiver) -> None:
     receiver.hang = 1.0
     with pytest.raises(TransportError, match="ReadTimeout") as told:
@@ -283,7 +291,35 @@ def test_the_address_that_was_checked_is_the_one_that_is_called(receiver: Receiv
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://x/y", "http://", "x", "http://me:secret@x/", "http://x:99999/", "http://[::1/"]
+    ("host", "named"), [("bücher.example", "xn--bcher-kva.example"), ("[2001:db8::1]", "[2001:db8::1]")]
+)
+def test_a_host_is_named_as_headers_can_hold_it(receiver: Receiver, host: str, named: str) -> None:
+    port = receiver.url.rpartition(":")[2]
+    post(f"http://{host}:{port}/", b"{}", {}, resolve=lambda *_: ["127.0.0.1"])
+    assert receiver.got[0][0]["Host"] == f"{named}:{port}"
+
+
+def test_the_address_that_can_be_reached_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(*_: Any, **__: Any) -> list[Any]:  # as it tells a machine without a route to IPv6
+        return [(0, 0, 0, "", (address, 443)) for address in ("34.1.1.1", "2600::1", "34.1.1.1")]
+
+    monkeypatch.setattr("socket.getaddrinfo", found)
+    assert reachable("https://hooks.example.org/", private=False) == "34.1.1.1"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://x/y",
+        "http://",
+        "x",
+        "http://me:secret@x/",
+        "http://x:99999/",
+        "http://[::1/",
+        "http://ops..example.org/",
+        f"http://{'a' * 64}.org/",
+        "http://x/\x01",
+    ],
 )
 def test_a_url_that_cannot_be_called_is_refused_without_its_secret(url: str) -> None:
     with pytest.raises(ConfigError) as told:
@@ -343,6 +379,25 @@ def test_failed_runs_and_schema_changes_are_told(store: Store, receiver: Receive
     clock.pass_(60)  # the first worker's lease runs out
     one.once(every=True)
     assert [each["event"] for each in receiver.models()].count("run.failed") == 2, "every failed run is told"
+
+
+def test_each_dataset_that_changes_to_one_schema_is_told(
+    store: Store, receiver: Receiver, clock: Clock
+) -> None:
+    hook(store, receiver, events=("schema.changed",))
+    for fields in (("id", "größe"), ("id",)):
+        schema = {"schema": {"fields": [{"name": name, "type": "int"} for name in fields]}}
+        event = {
+            "eventType": "COMPLETE",
+            "eventTime": iso(clock.now + SECOND),
+            "run": {"runId": f"{clock.now}"},
+            "job": {"namespace": "etl", "name": "load"},
+            "outputs": [{"namespace": "db", "name": name, "facets": schema} for name in ("eu", "us")],
+        }
+        assert not ingest(store, [json.dumps(event).encode()]).rejected
+        clock.pass_(2)
+    worker(store, clock).once(every=True)
+    assert {each["dataset"] for each in receiver.models()} == {"dataset:db:eu", "dataset:db:us"}
 
 
 def test_a_template_names_fields_and_nothing_else(store: Store, receiver: Receiver, clock: Clock) -> None:

@@ -22,6 +22,7 @@ import msgspec
 
 from headwater.errors import ConfigError, TransportError
 from headwater.naming import scrub
+from headwater.transport._answers import retry_after
 
 EVENTS = (
     "incident.opened",
@@ -178,21 +179,33 @@ def check_url(url: str) -> str:
         raise ConfigError(f"{scrub(url)!r} is no http(s) url")
     if parts.username or parts.password:
         raise ConfigError("a hook's url holds no password: whoever receives it checks the signature")
+    if any(ord(each) < 32 or ord(each) == 127 for each in url):
+        raise ConfigError(f"{scrub(url)!r} is no url: it holds a control character")
+    _ascii_of(parts.hostname)
     return url
+
+
+def _ascii_of(host: str) -> str:
+    """A host as DNS and headers have it: `xn--bcher-kva.example` for `bücher.example`."""
+    try:
+        return host.encode("idna").decode()
+    except UnicodeError as fault:
+        raise ConfigError(f"{host!r} is no host: {fault}") from None
 
 
 Resolve = Callable[[str, int], list[str]]
 
 
 def addresses(host: str, port: int) -> list[str]:
-    """The addresses of a host."""
-    return sorted({str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)})
+    """The addresses of a host, those first that this machine has a route to."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
 def reachable(url: str, *, private: bool, resolve: Resolve = addresses) -> str:
     """The one address to call: checked, and then called itself, so that a name cannot change in between."""
     parts = urlsplit(check_url(url))
-    host = parts.hostname or ""
+    host = _ascii_of(parts.hostname or "")
     try:
         found = resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
     except OSError as fault:
@@ -236,12 +249,14 @@ def post(
     at = f"[{address}]" if ":" in address else address
     port = f":{parts.port}" if parts.port else ""
     target = parts._replace(netloc=f"{at}{port}").geturl()
-    sent = {**headers, "Host": f"{parts.hostname}{port}", "Content-Type": "application/json"}
+    host = _ascii_of(parts.hostname or "")
+    named = f"[{host}]{port}" if ":" in host else f"{host}{port}"
+    sent = {**headers, "Host": named, "Content-Type": "application/json"}
     try:
         with (
             httpx.Client(timeout=timeout, follow_redirects=False, trust_env=False) as client,
             client.stream(
-                "POST", target, content=body, headers=sent, extensions={"sni_hostname": parts.hostname}
+                "POST", target, content=body, headers=sent, extensions={"sni_hostname": host}
             ) as answer,
         ):
             status, after = answer.status_code, answer.headers.get("retry-after", "")
@@ -251,10 +266,12 @@ def post(
         ) from None
     if 200 <= status < 300:
         return
-    wait = float(after) if after.isdigit() else None
     final = 400 <= status < 500 and status not in (408, 409, 423, 425, 429)
     raise TransportError(
-        f"{parts.hostname} answered {status}", retryable=not final, retry_after=wait, cause=f"http_{status}"
+        f"{parts.hostname} answered {status}",
+        retryable=not final,
+        retry_after=retry_after(after),
+        cause=f"http_{status}",
     )
 
 
