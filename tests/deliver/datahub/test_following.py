@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,6 +104,20 @@ def test_what_comes_late_is_told_with_what_came_before(store: Store, gms: Gms) -
     rounds(follower, store, clock)
     assert len(told(gms)[-1]["outputDatasetEdges"]) == 3
     follower.close()
+
+
+def test_a_group_that_is_told_again_has_its_file_written_anew(store: Store, tmp_path: Path) -> None:
+    clock = At()
+    take(store, *STORY)
+    for more in ([], [sql("COMPLETE", RUN, 9, outputs=[dataset("hive", "late")])]):
+        take(store, *more)
+        follower = Follower(delivery({"to": f"datahub+file://{tmp_path}/mcps/"}))
+        rounds(follower, store, clock)
+        follower.close()
+    (file,) = (tmp_path / "mcps").iterdir()
+    made = json.loads(file.read_bytes())
+    (lineage,) = (each["aspect"]["json"] for each in made if each["aspectName"] == "dataJobInputOutput")
+    assert len(lineage["outputDatasetEdges"]) == 3
 
 
 def test_a_group_that_rests_and_streams_are_told_in_time(store: Store, gms: Gms) -> None:

@@ -18,7 +18,7 @@ from headwater.deliver.datahub.groups import Policy
 from headwater.deliver.datahub.settings import Delivery
 from headwater.deliver.datahub.told import Told
 from headwater.deliver.datahub.transport import DataHubTransport
-from headwater.errors import EventError, TransportError
+from headwater.errors import ConfigError, EventError, TransportError
 from headwater.event import parse
 from headwater.guard import guard
 from headwater.store import Store, _delivery, _outbox
@@ -60,6 +60,10 @@ class Follower:
     def __init__(self, delivery: Delivery) -> None:
         assert delivery.to is not None
         given = {name: value for name, value in delivery.transport.items() if name != "options"}
+        if given.get("filename"):
+            raise ConfigError(
+                "deliver.datahub.filename: names one object, and a server tells many run groups"
+            )
         self.by = str(given.get("coalesce", "application"))
         self._converter = Converter(delivery.options, self.by)
         most = {"max_string": delivery.options.max_string}
@@ -157,7 +161,7 @@ class Follower:
             state = self._state(each.body)
             payloads, unmade = self._payloads(each.key, state)
             try:
-                refused = self._send(payloads) + unmade
+                refused = self._send(payloads, each.key.partition("\n")[2]) + unmade
             except TransportError as fault:
                 self._rest_until = now + int(max(fault.retry_after or 0.0, 5.0) * SECOND)
                 raise
@@ -186,14 +190,14 @@ class Follower:
                 _outbox.settle(connection, number, state=state, due_at=now, tries=1, fault=fault)
                 _delivery.count_sent(connection, NAME, 0 if refused else 1, now)
 
-    def _send(self, payloads: list[bytes]) -> list[tuple[str, bytes]]:
-        """Send proposals; those that are refused, with why."""
+    def _send(self, payloads: list[bytes], group: str = "") -> list[tuple[str, bytes]]:
+        """Send proposals, of a group where they tell all of it; those that are refused, with why."""
         if not payloads:
             return []
         if self._transport is None:  # it takes proposals as they are, and knows how to reach DataHub
             self._transport = DataHubTransport(**self._to)
         try:
-            self._transport.send(payloads)
+            self._transport.send(payloads, group=group)
         except TransportError as fault:
             if fault.pending:
                 raise

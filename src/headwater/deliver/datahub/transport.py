@@ -114,8 +114,11 @@ class DataHubTransport:
     def __repr__(self) -> str:
         return f"DataHubTransport({self._sink!r})"
 
-    def send(self, events: Sequence[bytes]) -> None:
-        """Put the events to their groups, and tell those that are due; proposals among them are sent as they are."""
+    def send(self, events: Sequence[bytes], *, group: str = "") -> None:
+        """Put the events to their groups, and tell those that are due; proposals among them are sent as they are.
+
+        `group` is the run group that proposals tell of, where they do: its file is written anew, not another beside it.
+        """
         refuse_closed(self._closed, self)
         if not events:
             return
@@ -129,7 +132,7 @@ class DataHubTransport:
             for each, _ in touched.values():
                 self._groups.save(each)
             if straight:
-                name = f"events-{blake2b(b''.join(events), digest_size=8).hexdigest()}"
+                name = group or f"events-{blake2b(b''.join(events), digest_size=8).hexdigest()}"
                 self._emit([made for _, made in straight], name, told, [at for at, _ in straight])
             due = {(each.kind, each.name): each for each in self._groups.due(self._policy, now)}
             due |= {(each.kind, each.name): each for each in self._groups.crowded()}
