@@ -20,8 +20,9 @@ from headwater.cli._files import read_events
 from headwater.cli._group import group
 from headwater.cli._progress import counting
 from headwater.cli._table import counted
-from headwater.deliver.datahub import Converter, Proposal, Refused, make
+from headwater.deliver.datahub import Converter, Options, Proposal, Refused, make
 from headwater.deliver.datahub.comparing import Change, compare
+from headwater.deliver.datahub.opening import ONLY, family_of
 from headwater.deliver.datahub.settings import Delivery, delivering
 from headwater.deliver.datahub.wire import for_file
 from headwater.errors import ConfigError, TooLarge, TransportError
@@ -135,7 +136,10 @@ def run_emit(
             "--to: where is DataHub? Write --to datahub+rest://gms:8080, or set deliver.datahub.to"
         )
     given = {name: value for name, value in loaded.transport.items() if name not in ("options", "coalesce")}
-    if token:
+    family = family_of(target)
+    if to is not None:  # what the settings say of another kind of sink is not said of this one
+        given = {name: value for name, value in given.items() if ONLY.get(name, family) == family}
+    if token and family == "rest":
         given["token"] = token
     sending = open_transport(
         target, **given, coalesce="none", options={"max_string": told.options.max_string}
@@ -259,6 +263,10 @@ def _loaded() -> Delivery:
     return delivering(config.load())
 
 
+_TEXTS = {each.name for each in msgspec.structs.fields(Options) if each.type in (str, str | None)}
+"""Options that are no table, whatever they begin with."""
+
+
 def _pairs(settings: list[str]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for each in settings:
@@ -266,7 +274,8 @@ def _pairs(settings: list[str]) -> dict[str, Any]:
         if not equals:
             raise ConfigError(f"--set {each}: write it as name=value")
         try:
-            out[name.strip()] = json.loads(text) if text[:1] in ("{", "[") else text
+            table = text[:1] in ("{", "[") and name.strip() not in _TEXTS  # a pattern may begin so, too
+            out[name.strip()] = json.loads(text) if table else text
         except ValueError as fault:
             raise ConfigError(f"--set {name}: {fault}") from None
     return out

@@ -94,6 +94,24 @@ def test_emit_delivers(file: Path, gms: Gms) -> None:
     assert gms.headers[0]["Authorization"] == "Bearer t"
 
 
+def test_emit_takes_to_a_file_nothing_that_is_said_of_rest(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATAHUB_GMS_TOKEN", "t")
+    (tmp_path / "headwater.toml").write_text(
+        '[deliver.datahub]\nto = "datahub+rest://gms"\ntls = true\nenv = "QA"\n'
+    )
+    done = headwater("emit", file, "--to", f"datahub+file://{tmp_path}/mcps.json")
+    assert done.exit_code == 0, done.output
+    assert ",QA)" in (tmp_path / "mcps.json").read_text()
+
+
+def test_a_pattern_may_begin_as_a_table_does(file: Path) -> None:
+    done = headwater("convert", file, "--set", "partition_pattern=[a-z]+,put")
+    assert done.exit_code == 0, done.output
+    assert "in%2Cput" not in done.stdout
+
+
 def test_emit_tells_what_was_refused(file: Path, gms: Gms) -> None:
     gms.refuses = lambda each: "not that" if each["aspectName"] == "status" else None
     done = headwater("emit", file, "--to", gms.url.replace("http", "datahub+rest"))

@@ -29,11 +29,16 @@ def as_environment_says(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "max_string": max(1000, int(most))}
 
 
+def family_of(url: str) -> str:
+    """The kind of sink that a `datahub+…` url names, as ONLY calls it."""
+    kind = urlsplit(url).scheme.removeprefix("datahub+")
+    return kind if kind in ("rest", "kafka", "file") else "objects"
+
+
 def open_sink(url: str, given: dict[str, Any], timeout: float, most: int, retries: int) -> Sink:
     """The sink that a `datahub+…` url names; nothing is connected yet."""
     parts = urlsplit(url)
-    kind = parts.scheme.removeprefix("datahub+")
-    family = kind if kind in ("rest", "kafka", "file") else "objects"
+    kind, family = parts.scheme.removeprefix("datahub+"), family_of(url)
     for name in given:
         if ONLY[name] != family:
             raise ConfigError(f"{name}: is no option of {parts.scheme}")
