@@ -108,6 +108,20 @@ def test_a_store_and_a_server_answer_alike(
     assert (remote.returncode, remote.stdout) == (local.returncode, local.stdout), remote.stderr
 
 
+def test_a_long_way_through_one_table_is_drawn(tmp_path: Path) -> None:
+    def load(number: int) -> str:
+        names = (f"t{number}", "calendar"), (f"t{number + 1}",)
+        inputs, outputs = ([{"namespace": "db", "name": name} for name in side] for side in names)
+        event = {"eventType": "COMPLETE", "eventTime": "2026-01-31T12:00:00Z", "run": {"runId": f"{number}"}}
+        job = {"namespace": "etl", "name": f"load_{number}"}
+        return json.dumps({**event, "job": job, "inputs": inputs, "outputs": outputs})
+
+    (tmp_path / "loads.jsonl").write_text("\n".join(map(load, range(600))))
+    assert headwater(tmp_path, "ingest", "loads.jsonl", "--store", "sqlite:///x.db").returncode == 0
+    done = headwater(tmp_path, "graph", "calendar", "--fan", "600", "--store", "sqlite:///x.db")
+    assert (done.returncode, done.stdout.count("(above)")) == (0, 599), done.stderr[-500:]
+
+
 def test_options_before_a_command_of_runs_are_its_own(folder: Path, server: Server) -> None:
     behind = headwater(folder, "runs", "show", FAILED, "--json", "--url", server.url)
     for where in (["--url", server.url], ["--store", "sqlite:///shop.db"]):

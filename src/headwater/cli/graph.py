@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +14,7 @@ from rich.tree import Tree
 
 from headwater.cli._ask import AtOption, JsonOption, StoreOption, UrlOption, asking, print_json
 from headwater.cli._paper import paper
+from headwater.cli._tree import grow
 from headwater.errors import ConfigError
 
 
@@ -108,33 +111,21 @@ def print_graph(model: dict[str, Any], direction: str = "both") -> None:
         told[each["to"]["dataset"]].append(
             f"{each['to']['field']} ← {source}.{each['from']['field']}  {kinds}"
         )
+
+    def next_to(near: dict[str, list[str]], here: str, tree: Tree) -> Iterator[tuple[str, str]]:
+        for line in told.pop(here, ()):
+            tree.add(f"[dim]{escape(line)}[/dim]")
+        yield from ((each, _label(names[each])) for each in near.get(here, ()))
+
     for side, near in (("up", into), ("down", out_of)):
         if direction in (side, "both"):
             tree = Tree(
                 f"[bold]{_label(names[start])}[/bold]  {'upstream' if side == 'up' else 'downstream'}"
             )
-            _grow(tree, start, near, names, told, {start})
+            grow(tree, start, partial(next_to, near))
             console.print(tree)
     if model["cut"]:
         Console(stderr=True).print("There is more beyond: raise --depth, or --fan.")
-
-
-def _grow(
-    tree: Tree,
-    here: str,
-    near: dict[str, list[str]],
-    names: dict[str, Any],
-    told: dict[str, list[str]],
-    seen: set[str],
-) -> None:
-    for line in told.pop(here, ()):
-        tree.add(f"[dim]{escape(line)}[/dim]")
-    for each in near.get(here, ()):
-        again = each in seen
-        branch = tree.add(_label(names[each]) + ("  (above)" if again else ""))
-        if not again:
-            seen.add(each)
-            _grow(branch, each, near, names, told, seen)
 
 
 def _label(node: dict[str, Any]) -> str:
@@ -158,21 +149,16 @@ def _print_columns(console: Console, model: dict[str, Any], start: str, directio
     rest = start.removeprefix("datasetField:")
     dataset = next(each for each in names if rest.startswith(each.removeprefix("dataset:") + ":"))
     first = (dataset, rest.removeprefix(dataset.removeprefix("dataset:") + ":"))
+
+    def next_to(near: _Near, here: _Column, _: Tree) -> Iterator[tuple[_Column, str]]:
+        for there, kinds in near.get(here, ()):
+            node = names[there[0]]
+            name = f"{escape(node['namespace'])}/{escape(node['name'])}.{escape(there[1])}"
+            yield there, f"[green]{name}[/green]  [dim]{escape(', '.join(kinds))}[/dim]"
+
     for side, near in (("up", into), ("down", out_of)):
         if direction in (side, "both"):
             label = f"{names[dataset]['namespace']}/{names[dataset]['name']}.{first[1]}"
             tree = Tree(f"[bold]{escape(label)}[/bold]  {'upstream' if side == 'up' else 'downstream'}")
-            _grow_columns(tree, first, near, names, {first})
+            grow(tree, first, partial(next_to, near))
             console.print(tree)
-
-
-def _grow_columns(tree: Tree, here: _Column, near: _Near, names: dict[str, Any], seen: set[_Column]) -> None:
-    for there, kinds in near.get(here, ()):
-        node, again = names[there[0]], there in seen
-        name = f"{escape(node['namespace'])}/{escape(node['name'])}.{escape(there[1])}"
-        branch = tree.add(
-            f"[green]{name}[/green]  [dim]{escape(', '.join(kinds))}[/dim]{'  (above)' if again else ''}"
-        )
-        if not again:
-            seen.add(there)
-            _grow_columns(branch, there, near, names, seen)

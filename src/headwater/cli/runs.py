@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +16,7 @@ from headwater.cli._ask import JsonOption, StoreOption, UrlOption, asking, print
 from headwater.cli._group import group
 from headwater.cli._paper import paper
 from headwater.cli._table import print_table
+from headwater.cli._tree import grow
 from headwater.errors import ConfigError
 
 app = group("Look at runs.", invoke_without_command=True, no_args_is_help=False)
@@ -143,25 +146,20 @@ def run_graph(
     for edge in model["edges"]:
         into[edge["to"]].append(edge["from"])
         out_of[edge["from"]].append(edge["to"])
+
+    def next_to(near: dict[str, list[str]], here: str, _: Tree) -> Iterator[tuple[str, str]]:
+        for each in near.get(here, ()):
+            if not nodes[here]["type"] == nodes[each]["type"] == "DATASET_VERSION":
+                yield each, _label(nodes[each])
+
     console = paper()
     for side, near, words in (("up", into, "got its data from"), ("down", out_of, "gave its data to")):
         if direction in (side, "both"):
             tree = Tree(f"[bold]{_label(nodes[model['start']])}[/bold]  {words}")
-            _grow(tree, model["start"], near, nodes, {model["start"]})
+            grow(tree, model["start"], partial(next_to, near))
             console.print(tree)
     if model["cut"]:
         Console(stderr=True).print("There are more runs than are shown: lower --depth, or use --json.")
-
-
-def _grow(tree: Tree, here: str, near: dict[str, list[str]], nodes: dict[str, Any], seen: set[str]) -> None:
-    for each in near.get(here, ()):
-        if nodes[here]["type"] == "DATASET_VERSION" and nodes[each]["type"] == "DATASET_VERSION":
-            continue
-        again = each in seen
-        branch = tree.add(_label(nodes[each]) + ("  (above)" if again else ""))
-        if not again:
-            seen.add(each)
-            _grow(branch, each, near, nodes, seen)
 
 
 def _label(node: dict[str, Any]) -> str:
