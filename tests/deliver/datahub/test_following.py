@@ -175,6 +175,28 @@ def test_a_datahub_that_is_down_holds_up_nothing_but_itself(store: Store, gms: G
     follower.close()
 
 
+def test_a_group_at_which_datahub_fails_holds_up_no_other(store: Store, gms: Gms) -> None:
+    take_all = gms.take
+
+    def fail_at_one(proposals: list[dict[str, Any]]) -> Answer:
+        bad = any("poison" in each["entityUrn"] for each in proposals)
+        return Answer(500, {"message": "boom"}) if bad else take_all(proposals)
+
+    gms.take = fail_at_one  # type: ignore[method-assign]
+    follower, clock = follow(gms), At()
+    take(store, raw(job="poison", run=OTHER, inputs=[dataset("hive", "t")]))
+    with pytest.raises(TransportError, match="500"):
+        rounds(follower, store, clock)
+    take(store, *STORY)
+    clock.now += MINUTE // 6
+    assert rounds(follower, store, clock) > 5
+    assert len(told(gms)) == 1
+    gms.take = take_all  # type: ignore[method-assign]
+    clock.now += MINUTE
+    assert rounds(follower, store, clock) > 5
+    assert lag(store)["open"] == 0
+
+
 def test_what_is_refused_is_kept_with_its_reason_and_tried_again_when_asked(store: Store, gms: Gms) -> None:
     follower, clock = follow(gms), At()
     gms.refuses = lambda each: "not that" if each["aspectName"] == "dataJobInputOutput" else None
@@ -202,6 +224,27 @@ def test_events_that_java_fails_at_are_kept_with_their_reason(store: Store, gms:
     assert lag(store)["refused"] == 1
     assert len(told(gms)) == 1
     follower.close()
+
+
+def test_an_event_that_is_tried_again_is_converted_as_the_settings_say(store: Store, gms: Gms) -> None:
+    clock = At()
+    take(store, raw(producer="https://example.org", inputs=[dataset("hive", "t")]))
+    given: dict[str, Any] = {"env": "DEV", "coalesce": "none"}
+    first = follow(gms, compat="datahub-java", **given)
+    rounds(first, store, clock)
+    with store.writing() as connection:
+        assert _outbox.retry(connection, following.NAME, clock()) == 1
+    rounds(first, store, clock)
+    assert (gms.taken, lag(store)["refused"]) == ([], 1), "it is what it was"
+    with store.writing() as connection:
+        assert _outbox.retry(connection, following.NAME, clock()) == 1
+    second = follow(gms, **given)
+    rounds(second, store, clock)
+    (lineage,) = told(gms)
+    assert [each["destinationUrn"] for each in lineage["inputDatasetEdges"]] == [
+        "urn:li:dataset:(urn:li:dataPlatform:hive,t,DEV)"
+    ]
+    assert lag(store)["refused"] == 0
 
 
 def test_a_long_log_is_read_in_stretches(store: Store, gms: Gms, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,6 +278,8 @@ def test_it_is_a_job_of_the_worker_under_the_lease(store: Store, gms: Gms) -> No
 def test_wrong_settings_are_told_before_anything_is_served() -> None:
     with pytest.raises(ConfigError, match="names no host"):
         jobs(Retention(), delivery({"to": "datahub+rest://"}))
+    with pytest.raises(ConfigError, match="many run groups"):
+        jobs(Retention(), delivery({"to": "datahub+s3://lake", "filename": "mcps.json"}))
     with pytest.raises(ConfigError, match=r"unknown option of deliver\.datahub 'tokn'"):
         delivery({"tokn": "x"})
     with pytest.raises(ConfigError, match="every"):

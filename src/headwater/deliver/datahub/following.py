@@ -7,8 +7,9 @@ told. A worker that dies is followed by another that goes on from there, and wha
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,17 +19,23 @@ from headwater.deliver.datahub.groups import Policy
 from headwater.deliver.datahub.settings import Delivery
 from headwater.deliver.datahub.told import Told
 from headwater.deliver.datahub.transport import DataHubTransport
+from headwater.deliver.datahub.wire import is_proposal
 from headwater.errors import ConfigError, EventError, TransportError
 from headwater.event import parse
 from headwater.guard import guard
 from headwater.store import Store, _delivery, _outbox
 from headwater.store._delivery import Kept
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 NAME = "deliver.datahub"
 """What the store calls this delivery."""
 STRETCH = 1000
 """Entries of the log that are read at once."""
 SECOND = 1_000_000
+BEHIND = 60 * SECOND
+"""How long a group waits at which DataHub failed by 500."""
 _EVENTS = frozenset({"run", "job", "dataset"})
 
 
@@ -127,31 +134,38 @@ class Follower:
         entries = list(store.log(after=position, limit=STRETCH))
         if not entries:
             return 0
-        tolds: list[Told] = []
-        refused: list[tuple[str, bytes]] = []
-        for _, entry in entries:
-            if entry.kind not in _EVENTS:
-                continue
-            with guard("converting an event for DataHub") as trial:
-                try:
-                    tolds.append(self._converter.read(parse(entry.raw)))
-                except EventError as fault:
-                    refused.append((str(fault), entry.raw))
-            if trial.fault is not None:
-                refused.append((f"it could not be converted: {type(trial.fault).__name__}", entry.raw))
-        keys = sorted({self._key(each) for each in tolds})
+        tolds, refused = self._converted(entry.raw for _, entry in entries if entry.kind in _EVENTS)
         with store.writing() as connection:
-            known = _delivery.groups(connection, NAME, keys)
-            states = {key: self._state(known[key].body if key in known else None) for key in keys}
-            for told in tolds:
-                states[self._key(told)].add(told, now, alone=self.by == "none")
-            kept = [state.kept(key, self._policy) for key, state in states.items()]
-            _delivery.keep(connection, NAME, kept, now)
+            self._keep(connection, tolds, now)
             for why, raw in refused:
                 _delivery.refuse(connection, NAME, _digest(raw), "event", raw, why, now)
             _delivery.advance(connection, NAME, entries[-1][0])
         self.counts.refused += len(refused)
         return len(entries)
+
+    def _converted(self, payloads: Iterable[bytes]) -> tuple[list[Told], list[tuple[str, bytes]]]:
+        """What events tell; and those that cannot be converted, with why."""
+        tolds: list[Told] = []
+        refused: list[tuple[str, bytes]] = []
+        for raw in payloads:
+            with guard("converting an event for DataHub") as trial:
+                try:
+                    tolds.append(self._converter.read(parse(raw)))
+                except EventError as fault:
+                    refused.append((str(fault), raw))
+            if trial.fault is not None:
+                refused.append((f"it could not be converted: {type(trial.fault).__name__}", raw))
+        return tolds, refused
+
+    def _keep(self, connection: Connection, tolds: list[Told], now: int) -> None:
+        """Put what events tell to their groups."""
+        keys = sorted({self._key(each) for each in tolds})
+        known = _delivery.groups(connection, NAME, keys)
+        states = {key: self._state(known[key].body if key in known else None) for key in keys}
+        for told in tolds:
+            states[self._key(told)].add(told, now, alone=self.by == "none")
+        kept = [state.kept(key, self._policy) for key, state in states.items()]
+        _delivery.keep(connection, NAME, kept, now)
 
     def _tell(self, store: Store, now: int, renew: Callable[[], bool]) -> int:
         """Groups that are due; how many were told."""
@@ -164,6 +178,9 @@ class Follower:
                 refused = self._send(payloads, each.key.partition("\n")[2]) + unmade
             except TransportError as fault:
                 self._rest_until = now + int(max(fault.retry_after or 0.0, 5.0) * SECOND)
+                if fault.cause == "http_500":  # perhaps at this group alone: those behind it go first
+                    with store.writing() as connection:
+                        _delivery.keep(connection, NAME, [each._replace(due_at=now + BEHIND)], now)
                 raise
             state.emitted = now
             taken = len(payloads) - len(refused) + len(unmade)
@@ -184,11 +201,16 @@ class Follower:
         with store.read() as reader:
             waiting = _delivery.waiting(reader.connection, NAME, now)
         for number, body in waiting:
-            refused = self._send([body])
+            tolds: list[Told] = []
+            if is_proposal(body):
+                refused = self._send([body])
+            else:  # an event that could not be converted; its group tells what it tells now
+                tolds, refused = self._converted([body])
             with store.writing() as connection:
+                self._keep(connection, tolds, now)
                 state, fault = ("dead", refused[0][0]) if refused else ("done", "")
                 _outbox.settle(connection, number, state=state, due_at=now, tries=1, fault=fault)
-                _delivery.count_sent(connection, NAME, 0 if refused else 1, now)
+                _delivery.count_sent(connection, NAME, 0 if refused or tolds else 1, now)
 
     def _send(self, payloads: list[bytes], group: str = "") -> list[tuple[str, bytes]]:
         """Send proposals, of a group where they tell all of it; those that are refused, with why."""
