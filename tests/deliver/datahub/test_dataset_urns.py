@@ -290,3 +290,15 @@ def test_an_alias_that_is_named_later_holds_for_earlier_events_of_the_group() ->
 
     assert inputs() == ["hive,db.t"]
     assert inputs(**JAVA) == ["hive,db.t", "s3,b/t"]
+
+
+def test_a_dataset_that_an_event_names_twice_has_the_columns_and_the_names_of_both() -> None:
+    table = dataset("hive://ms", "db.t", columnLineage=columns(a=[("mysql://h", "in", "x")]))
+    links = symlinks(("hive://ms", "db.t"))
+    path = dataset("s3://b", "t", symlinks=links, columnLineage=columns(b=[("s3://b", "t", "b")]))
+    told = event(outputs=[table, path])
+    fine = aspect(convert(told), "dataJobInputOutput")["fineGrainedLineages"]
+    hive = "urn:li:schemaField:(urn:li:dataset:(urn:li:dataPlatform:hive,db.t,PROD),"
+    assert [each["downstreams"] for each in fine] == [[f"{hive}a)"], [f"{hive}b)"]]
+    assert fine[1]["upstreams"] == [f"{hive}b)"]
+    assert len(aspect(convert(told, **JAVA), "dataJobInputOutput")["fineGrainedLineages"]) == 1

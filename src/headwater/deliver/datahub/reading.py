@@ -218,9 +218,9 @@ class Reading:
             if named is None:
                 reader.notes.append(f"{each.namespace}/{each.name}: is no URI: left out")
                 continue
-            if named.urn in out:  # as in Java's sorted set: the first stays
+            if named.urn in out and not self.fixes.union_columns:  # as in Java's sorted set: the first stays
                 continue
-            seen = out[named.urn] = Seen(named.urn)
+            seen = Seen(named.urn)
             if named.original != named.urn:
                 seen.original = named.original
                 told.aliases[named.original] = (stamp, named.urn)
@@ -233,6 +233,8 @@ class Reading:
                 seen.operation = operation_of(each, stamp, reader)
             if self.fixes.profiles:
                 seen.profile = profile_of(each, stamp, reader)
+            if out.setdefault(seen.urn, seen) is not seen:
+                _join(out[seen.urn], seen)
         return out
 
     def _schema(
@@ -291,6 +293,19 @@ class Reading:
             if sources:
                 out[name] = Column(texts, sources, asked)
         return out
+
+
+def _join(have: Seen, more: Seen) -> None:
+    """What an event tells of a dataset that it names twice: two of its partitions, or its path and its table."""
+    have.schema = have.schema or more.schema
+    have.operation, have.profile = have.operation or more.operation, have.profile or more.profile
+    if more.columns is None:
+        return
+    have.columns, have.columns_at = have.columns or {}, more.columns_at
+    for name, column in more.columns.items():
+        known = have.columns.setdefault(name, column)
+        known.texts = list(dict.fromkeys([*known.texts, *column.texts]))
+        known.sources = list(dict.fromkeys([*known.sources, *column.sources]))
 
 
 class _Ddl(msgspec.Struct):
