@@ -135,6 +135,10 @@ def run_emit(
         raise ConfigError(
             "--to: where is DataHub? Write --to datahub+rest://gms:8080, or set deliver.datahub.to"
         )
+    if not target.startswith("datahub+"):
+        raise ConfigError(
+            f"--to: {scrub(target)!r} does not begin with datahub+: write datahub+rest://gms:8080"
+        )
     given = {name: value for name, value in loaded.transport.items() if name not in ("options", "coalesce")}
     family = family_of(target)
     if to is not None:  # what the settings say of another kind of sink is not said of this one

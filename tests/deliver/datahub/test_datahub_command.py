@@ -132,6 +132,8 @@ def test_emit_needs_to_know_where_to_and_takes_it_from_the_settings(
 ) -> None:
     with pytest.raises(ConfigError, match="where is DataHub"):
         raise headwater("emit", file).exception
+    with pytest.raises(ConfigError, match=r"does not begin with datahub\+"):
+        raise headwater("emit", file, "--to", gms.url).exception
     assert headwater("emit", file, "--dry-run").exit_code == 0
     to = gms.url.replace("http", "datahub+rest")
     (tmp_path / "headwater.toml").write_text(f'[deliver.datahub]\nto = "{to}"\ntoken = "x"\nenv = "QA"\n')
