@@ -334,6 +334,18 @@ def test_row_counts_are_held_against_their_history_only_where_asked(store: Store
     assert listed(store, "all") == []
 
 
+@pytest.mark.parametrize("counted", ["path", "table"])
+@pytest.mark.parametrize("pattern", ["s3://lake/*", "hive/db.*"])
+def test_a_dataset_is_watched_by_any_of_its_names(store: Store, pattern: str, counted: str) -> None:
+    link = {"identifiers": [{"namespace": "hive", "name": "db.t", "type": "TABLE"}]}
+    for hour, rows in enumerate((1000, 1010, 990, 1005, 995, 1002, 3)):
+        path, table = dataset("t", "s3://lake", facets={"symlinks": link}), dataset("db.t", "hive")
+        (path if counted == "path" else table)["outputFacets"] = {"outputStatistics": {"rowCount": rows}}
+        take(store, run("load", f"{hour:02d}:00", outputs=[path, table]))
+    command(store, Watch(at=1, pattern=pattern, measure="volume"))
+    assert only(store)["message"] == "3 rows where about 1,001 are usual"
+
+
 def test_what_is_not_written_in_time_is_late_until_it_is(store: Store) -> None:
     take(store, *counts(1, 1, 1, 1, 1, 1, 1))
     command(store, Watch(at=1, pattern="*", measure="freshness"))

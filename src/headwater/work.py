@@ -25,7 +25,7 @@ from headwater.deliver.webhook import Happening, Options
 from headwater.errors import HeadwaterError, TransportError
 from headwater.guard import guard
 from headwater.ingest import Retention, age, retain
-from headwater.query.incidents import DAY, gather, owner_name, summary
+from headwater.query.incidents import DAY, gather, names_of, owner_name, summary
 from headwater.query.nodes import iso
 from headwater.store import Store, _leases, _outbox
 
@@ -185,8 +185,11 @@ def _options(hook: _outbox.Hook) -> Options:
 
 def happenings(reader: Any, since: int, now: int) -> Iterator[Happening]:
     """What happened since a time, under keys that are the same however often it is asked."""
-    for incident in gather(reader, since=since, now=now).incidents:
+    found = gather(reader, since=since, now=now)
+    names = names_of(reader, found)
+    for incident in found.incidents:
         first = incident.first
+        called = names.get(first.subject, ())
         subject = "/".join(owner_name(incident))
         model = summary(incident, now)
         severity = incident.last.severity or "error"
@@ -198,11 +201,12 @@ def happenings(reader: Any, since: int, now: int) -> Iterator[Happening]:
                 f"{what}:{number}" if what == "opened" else f"{what}:{number}:{at}" for number in incident.ids
             ]
             told = {**model, "at": iso(at), "changedBy": by or model["changedBy"]}
-            yield Happening(event, keys[0], tuple(keys[1:]), at, subject, severity, told)
+            yield Happening(event, keys[0], tuple(keys[1:]), at, subject, severity, told, called)
             if what == "opened" and first.kind == "schema":
                 # by the incident: many datasets may change to one schema, and a header holds no column's name
                 changed = [f"schema.changed:{number}" for number in incident.ids]
-                yield Happening("schema.changed", changed[0], (*changed[1:],), at, subject, severity, told)
+                also = tuple(changed[1:])
+                yield Happening("schema.changed", changed[0], also, at, subject, severity, told, called)
         for each in incident.failures if first.kind == "run" else ():  # every failed run, not only the first
             one = each.last
             told = {**model, "at": iso(one.at), "runId": one.run, "message": one.told["message"]}

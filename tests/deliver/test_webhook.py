@@ -17,7 +17,7 @@ import pytest
 
 from headwater.deliver.webhook import Happening, Options, check_url, post, reachable, render, verify
 from headwater.errors import ConfigError, TransportError
-from headwater.facts.commands import SetIncident
+from headwater.facts.commands import SetAlias, SetIncident
 from headwater.ingest import command, ingest
 from headwater.query.incidents import list_incidents
 from headwater.store import Store, _outbox, open_store
@@ -346,6 +346,14 @@ def test_a_hook_hears_what_it_wants(
     fail(store, clock, "notes", severity="warn")
     worker(store, clock).once(every=True)
     assert len(receiver.got) == heard
+
+
+def test_a_hook_knows_a_dataset_by_each_of_its_names(store: Store, receiver: Receiver, clock: Clock) -> None:
+    hook(store, receiver, datasets=("db/ord*",))
+    fail(store, clock)
+    command(store, SetAlias(at=clock.now, rule={"pattern": "db/{t}", "canonical": "s3://lake/{t}"}))
+    worker(store, clock).once(every=True)
+    assert [each["dataset"] for each in receiver.models()] == ["dataset:s3://lake:orders"]
 
 
 def test_failed_runs_and_schema_changes_are_told(store: Store, receiver: Receiver, clock: Clock) -> None:

@@ -88,16 +88,22 @@ class Happening(NamedTuple):
     """`namespace/name` of the dataset or job."""
     severity: str
     model: dict[str, Any]
+    names: tuple[str, ...] = ()
+    """All names of a dataset that has several."""
 
 
 def wanted(happening: Happening, options: Options, since: int) -> bool:
     """Whether a hook wants to hear of it."""
     severity = happening.severity if happening.severity in SEVERITIES else "error"
+    names = (happening.subject, *happening.names)
     return (
         happening.at >= since
         and (not options.events or happening.event in options.events)
         and SEVERITIES.index(severity) >= SEVERITIES.index(options.severity)
-        and (not options.datasets or any(fnmatchcase(happening.subject, each) for each in options.datasets))
+        and (
+            not options.datasets
+            or any(fnmatchcase(name, each) for name in names for each in options.datasets)
+        )
     )
 
 

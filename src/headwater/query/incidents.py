@@ -148,15 +148,19 @@ def _watched(reader: Reader, found: Found) -> Iterator[Outcome]:
     if not watches:
         return
     writes = reader.writes()
-    for number, namespace, name in reader.faults().every_dataset():
-        path = f"{namespace}/{name}"
-        rules = {measure: rule for pattern, measure, rule in watches if fnmatchcase(path, pattern)}
+    for number, called in reader.faults().every_dataset():
+        paths = [f"{namespace}/{name}" for namespace, name in called]  # by any of them it may be watched
+        rules = {
+            measure: rule
+            for pattern, measure, rule in watches
+            if any(fnmatchcase(path, pattern) for path in paths)
+        }
         if not rules:
             continue
         names = reader.faults().members([number])[number]
         wrote = writes.written(writes.writers(names), names, found.now, limit=_WRITES)
         history = [Written(w.ended_at, w.run, w.root, w.rows) for w in wrote if w.state.endswith(" COMPLETE")]
-        subject = ref(namespace, name)
+        subject = ref(*called[0])
         found.numbers[subject] = number
         if rule := rules.get("volume"):
             yield from volume(subject, history, rule["sensitivity"], rule["history"])
@@ -196,6 +200,16 @@ def chosen(
             continue
         out.append(each)
     return out
+
+
+def names_of(reader: Reader, found: Found) -> dict[str, tuple[str, ...]]:
+    """The subject of each incident about a dataset -> `namespace/name` of all its names."""
+    about = {each.first.subject for each in found.incidents if owner_kind(each) == "dataset"}
+    members = reader.faults().members({found.numbers[each] for each in about})
+    names = reader.faults().named("dataset", {name for every in members.values() for name in every})
+    return {
+        each: tuple("/".join(names[name]) for name in sorted(members[found.numbers[each]])) for each in about
+    }
 
 
 def owner_kind(incident: Incident) -> str:

@@ -7,10 +7,12 @@ before the time is read, so the cost follows what is wrong and how long it lasts
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Select, and_, func, or_, select
+from sqlalchemy import Connection, Select, and_, func, select
 
 from headwater.facts.flows import NOW
 from headwater.store._endings import (
@@ -237,11 +239,15 @@ class Faults:
         )
         return [(pattern, measure, msgspec.json.decode(rule)) for pattern, measure, rule in found]
 
-    def every_dataset(self) -> Iterable[tuple[int, str, str]]:
-        """Every dataset that stands for itself."""
+    def every_dataset(self) -> Iterable[tuple[int, list[tuple[str, str]]]]:
+        """Every dataset that stands for itself, with all its names, its own first."""
         table = _datasets.c
-        alone = or_(table.canonical.is_(None), table.canonical == table.id)
-        return [tuple(row) for row in self._connection.execute(select(table.id, table.namespace, table.name).where(alone))]  # fmt: skip
+        leader = func.coalesce(table.canonical, table.id)
+        query = select(leader, table.namespace, table.name).order_by(leader, table.id != leader, table.id)
+        rows = self._connection.execute(query)
+        return [
+            (number, [(row[1], row[2]) for row in names]) for number, names in groupby(rows, itemgetter(0))
+        ]
 
 
 def _made(row: Any) -> Ended:

@@ -99,7 +99,8 @@ class Writes:
             for statement in _last_written():
                 for row in self._connection.execute(statement, asked):
                     at = row[4] if row[4] is not None else min(row[5], until)
-                    mine.setdefault(row[1], Wrote._make((*row[:4], at, *row[6:10])))
+                    each = Wrote._make((*row[:4], at, *row[6:10]))
+                    mine[each.run] = _joined(mine[each.run], each) if each.run in mine else each
             found += sorted(mine.values(), key=lambda each: (-each.ended_at, each.run))[:limit]
         return sorted(found, key=lambda each: (-each.ended_at, each.run))
 
@@ -162,6 +163,13 @@ class Writes:
             )
             for side, table in (("in", TABLE["inputs"]), ("out", _outputs))
         }
+
+
+def _joined(one: Wrote, other: Wrote) -> Wrote:
+    """What a run told of a dataset that it wrote under two names: of one of them perhaps no rows."""
+    rows = [each.rows for each in (one, other) if each.rows is not None]
+    schemas = [each.schema for each in (one, other) if each.schema is not None]
+    return one._replace(rows=max(rows, default=None), schema=max(schemas, default=None))
 
 
 # ---- statements that are asked for often, each made once: that takes longer than to have it answered
