@@ -160,6 +160,16 @@ def test_assertions_count_wherever_they_stand(store: Store, where: str) -> None:
     assert found["blamed"] is None
 
 
+@pytest.mark.parametrize("failed", ["orders", "shop.orders"])
+def test_what_is_told_of_a_failure_is_not_what_passed_under_another_name(store: Store, failed: str) -> None:
+    command(store, SetAlias(at=5, rule={"pattern": f"{DB}/shop.{{t}}", "canonical": f"{DB}/{{t}}"}))
+    names = ("orders", "shop.orders")
+    take(
+        store, run("ge", "09:00", inputs=[checked(name, ("unique", "id", name != failed)) for name in names])
+    )
+    assert only(store)["details"]["success"] is False
+
+
 def test_assertions_of_outputs_and_of_great_expectations_count(store: Store) -> None:
     ge = {"greatExpectations_assertions": {"assertions": [{"expectationType": "expect_x", "success": False}]}}
     take(
@@ -436,6 +446,23 @@ def test_a_late_alias_joins_histories_and_keeps_decisions(store: Store) -> None:
     assert joined["blamed"]["runId"] == rid("load 08:00")
     take(store, run("dbt", "10:00", inputs=[checked("shop.orders", ("unique", "id", True))]))
     assert listed(store) == [], "under the other name it passed"
+
+
+@pytest.mark.parametrize("kind", ["schema", "volume", "freshness"])
+def test_a_late_alias_keeps_what_was_decided_of_what_runs_write(store: Store, kind: str) -> None:
+    for measure in ("volume", "freshness"):
+        if kind == measure:
+            command(store, Watch(at=1, pattern="*", measure=measure))
+    take(store, *counts(1000, 1010, 990, 1005, 995, 1002, 3))
+    for hour, names in ((7, "ab"), (8, "a")) if kind == "schema" else ():
+        told = schema(*((name, "int") for name in names))
+        take(store, run("load", f"{hour:02d}:00", outputs=[dataset("orders", facets=told)]))
+    found = only(store)
+    decide(store, found, NOW - 9, "acknowledged")
+    command(store, SetAlias(at=NOW - 8, rule={"pattern": f"{DB}/{{t}}", "canonical": "s3://lake/{t}"}))
+    (now,) = listed(store)
+    assert (now["id"], now["status"], now["kind"]) == (found["id"], "acknowledged", kind)
+    assert now["dataset"] == "dataset:s3://lake:orders"
 
 
 def test_a_failure_told_late_moves_the_start_and_keeps_the_decision(store: Store) -> None:

@@ -33,6 +33,8 @@ class Written(NamedTuple):
     run: str
     root: str
     rows: int | None
+    origin: str = ""
+    """The dataset by the name that the run gave it."""
 
 
 _LEAST = 5
@@ -58,6 +60,7 @@ def volume(subject: str, written: Sequence[Written], sensitivity: float, history
                     off > sensitivity,
                     each.run,
                     each.root,
+                    each.origin,
                     told=told,
                 )
             )
@@ -82,7 +85,16 @@ def freshness(
         if due < (after.at if after else now):
             made.append(
                 Outcome(
-                    "freshness", subject, "freshness", "", due, True, each.run, f"due {each.run}", told=told
+                    "freshness",
+                    subject,
+                    "freshness",
+                    "",
+                    due,
+                    True,
+                    each.run,
+                    f"due {each.run}",
+                    each.origin,
+                    told=told,
                 )
             )
             if after:
@@ -102,6 +114,8 @@ class Schema(NamedTuple):
     first: int
     last: int
     fields: Sequence[Mapping[str, Any]]
+    origin: str = ""
+    """The dataset by the name under which it was first written so."""
 
 
 def schema_outcomes(subject: str, schemas: Sequence[Schema]) -> list[Outcome]:
@@ -133,7 +147,9 @@ def schema_outcomes(subject: str, schemas: Sequence[Schema]) -> list[Outcome]:
 def _changed(subject: str, column: str, schema: Schema, at: int, how: str) -> Outcome:
     told = {"message": f"column {column} {how}"} if how else None
     root = f"schema {schema.digest} {at if not how else ''}"
-    return Outcome("schema", subject, "schema_change", column, at, bool(how), "", root, told=told)
+    return Outcome(
+        "schema", subject, "schema_change", column, at, bool(how), "", root, schema.origin, told=told
+    )
 
 
 def broken(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:

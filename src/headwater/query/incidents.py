@@ -135,8 +135,9 @@ def _schemas(reader: Reader, found: Found) -> Iterator[Outcome]:
     names = reader.faults().named("dataset", {row[0] for row in rows})
     fields = reader.writes().fields({row[1] for row in rows})
     told: dict[int, list[Schema]] = {}
-    for number, digest, first, last in rows:
-        told.setdefault(number, []).append(Schema(digest.hex(), first, last, fields.get(digest, [])))
+    for number, digest, first, last, name in rows:
+        schema = Schema(digest.hex(), first, last, fields.get(digest, []), ref(*name))
+        told.setdefault(number, []).append(schema)
     for number, schemas in told.items():
         subject = ref(*names[number])
         found.numbers[subject] = number
@@ -159,7 +160,12 @@ def _watched(reader: Reader, found: Found) -> Iterator[Outcome]:
             continue
         names = reader.faults().members([number])[number]
         wrote = writes.written(writes.writers(names), names, found.now, limit=_WRITES)
-        history = [Written(w.ended_at, w.run, w.root, w.rows) for w in wrote if w.state.endswith(" COMPLETE")]
+        origin = {name: ref(*said) for name, said in reader.faults().named("dataset", names).items()}
+        history = [
+            Written(each.ended_at, each.run, each.root, each.rows, min(origin[name] for name in each.names))
+            for each in wrote
+            if each.state.endswith(" COMPLETE")
+        ]
         subject = ref(*called[0])
         found.numbers[subject] = number
         if rule := rules.get("volume"):
@@ -317,11 +323,11 @@ def orphaned(reader: Reader, found: Found, every: list[Incident]) -> set[int]:
 
 def told(reader: Reader, incident: Incident, found: Found, outcome: Outcome) -> dict[str, Any]:
     """What the event itself said of a test, and who said so."""
-    names = (
-        reader.faults().members([number])[number]
-        if owner_kind(incident) == "dataset" and (number := found.numbers[outcome.subject])
-        else set()
-    )
+    names: set[int] = set()
+    if owner_kind(incident) == "dataset" and (number := found.numbers[outcome.subject]):
+        every = reader.faults().named("dataset", reader.faults().members([number])[number])
+        # under another of its names the same run may have told of it otherwise
+        names = {name for name, said in every.items() if ref(*said) == outcome.origin} or set(every)
     details, producer = None, None
     if outcome.kind == "test" and outcome.run:
         details, producer = reader.faults().details(outcome.run, names, outcome.test, outcome.column)

@@ -33,6 +33,8 @@ class Wrote(NamedTuple):
     error: str | None
     rows: int | None
     schema: bytes | None
+    names: tuple[int, ...]
+    """The dataset by the names that the run gave it."""
 
 
 class Writes:
@@ -41,9 +43,15 @@ class Writes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def schemas(self) -> list[tuple[int, bytes, int, int]]:
-        """(dataset, schema, first and last written) of datasets that were written with more than one."""
-        return [(row[0], row[1], row[2], row[3]) for row in self._connection.execute(_several_schemas())]
+    def schemas(self) -> list[tuple[int, bytes, int, int, tuple[str, str]]]:
+        """(dataset, schema, first and last written, first under which name) of datasets that were written with more than one."""
+        found: dict[tuple[int, bytes], tuple[int, tuple[str, str], int]] = {}
+        for number, schema, first, last, *name in self._connection.execute(_several_schemas()):
+            told = (first, (name[0], name[1]))
+            had = found.get((number, schema))
+            began = told if had is None else min(had[:2], told)
+            found[number, schema] = (*began, last if had is None else max(had[2], last))
+        return [(*key, first, last, name) for key, (first, name, last) in found.items()]
 
     def fields(self, schemas: Collection[bytes]) -> dict[bytes, list[dict[str, Any]]]:
         """The fields of schemas."""
@@ -99,7 +107,7 @@ class Writes:
             for statement in _last_written():
                 for row in self._connection.execute(statement, asked):
                     at = row[4] if row[4] is not None else min(row[5], until)
-                    each = Wrote._make((*row[:4], at, *row[6:10]))
+                    each = Wrote._make((*row[:4], at, *row[6:10], (row[10],)))
                     mine[each.run] = _joined(mine[each.run], each) if each.run in mine else each
             found += sorted(mine.values(), key=lambda each: (-each.ended_at, each.run))[:limit]
         return sorted(found, key=lambda each: (-each.ended_at, each.run))
@@ -169,7 +177,8 @@ def _joined(one: Wrote, other: Wrote) -> Wrote:
     """What a run told of a dataset that it wrote under two names: of one of them perhaps no rows."""
     rows = [each.rows for each in (one, other) if each.rows is not None]
     schemas = [each.schema for each in (one, other) if each.schema is not None]
-    return one._replace(rows=max(rows, default=None), schema=max(schemas, default=None))
+    names = tuple({*one.names, *other.names})
+    return one._replace(rows=max(rows, default=None), schema=max(schemas, default=None), names=names)
 
 
 # ---- statements that are asked for often, each made once: that takes longer than to have it answered
@@ -194,6 +203,7 @@ def _last_written() -> list[Select[Any]]:
             runs.error,
             _outputs.c.rows,
             _outputs.c.schema,
+            _outputs.c.dataset,
         )
         .select_from(_runs)
         .join(root.id.table, root.id == func.coalesce(runs.root, runs.parent, runs.id))
@@ -243,15 +253,17 @@ def _several_schemas() -> Select[Any]:
         select(
             number.label("dataset"),
             table.schema,
-            func.min(table.first_written).label("first"),
-            func.max(table.last_written).label("last"),
+            table.first_written,
+            table.last_written,
+            _datasets.c.namespace,
+            _datasets.c.name,
         )
         .join(_datasets, _datasets.c.id == table.dataset)
         .where(table.first_written.is_not(None))
-        .group_by(number, table.schema)
         .cte("every")
     )
-    many = select(every.c.dataset).group_by(every.c.dataset).having(func.count() > 1)
+    several = func.count(every.c.schema.distinct()) > 1
+    many = select(every.c.dataset).group_by(every.c.dataset).having(several)
     return select(every).where(every.c.dataset.in_(many))
 
 
