@@ -213,6 +213,11 @@ def test_impact_of_a_column_follows_columns_and_says_where_it_is_unsure() -> Non
     assert found["start"] == "datasetField:db:src:x"
     with pytest.raises(ConfigError, match="of a dataset only"):
         impact(store, "job:etl:one", column="x")
+    with pytest.raises(
+        NotFound, match="has no column 'z'"
+    ):  # relations tell its columns, though no schema does
+        impact(store, "db/src", column="z")
+    assert impact(store, "db/unknown", column="z")["datasets"] == [], "of which nobody told a column"
     store.close()
 
 

@@ -18,8 +18,8 @@ from headwater.event import micros
 from headwater.facts.flows import NOW, When
 
 if TYPE_CHECKING:
-    from headwater.graph import Source
     from headwater.store import Reader
+    from headwater.store._edges import Edges
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -66,16 +66,18 @@ def identify(reader: Reader, node: Node) -> str:
     return node_id(node.kind, row["namespace"], row["name"], node.field)
 
 
-def require_column(reader: Reader, node: Node, edges: Source) -> None:
+def require_column(reader: Reader, node: Node, edges: Edges) -> None:
     """Refuse a column that no schema and no relation of its dataset has: a slip must not look like a column that nobody reads.
 
-    Where no schema was ever told, any column may be.
+    Where neither was ever told, any column may be.
     """
     if node.field is None:
         return
     known = {name for each in reader.schemas(node.number) for name in _names(each["fields"])}
     key = [(node.number, node.field)]
-    if known and node.field not in known and not any((*edges.relations_from(key), *edges.relations_to(key))):
+    if node.field in known or not (known or edges.told_columns(node.number)):
+        return
+    if not any((*edges.relations_from(key), *edges.relations_to(key))):
         raise NotFound(
             f"{identify(reader, Node('dataset', node.number))} has no column {node.field!r}; "
             "`headwater show NODE --schemas` lists those it has had"

@@ -181,6 +181,16 @@ class Edges:
         )  # fmt: skip
         return any(True for _ in found) or any(True for _ in declared)
 
+    def told_columns(self, dataset: int) -> bool:
+        """Whether a column relation ever named a column of this dataset."""
+        asked = listed(self._members([dataset]))
+        found = self.rows(
+            f"SELECT 1 WHERE EXISTS (SELECT 1 FROM column_sources WHERE dataset IN {_IDS})"
+            f" OR EXISTS (SELECT 1 FROM column_edges WHERE dataset IN {_IDS})",
+            asked, asked,
+        )  # fmt: skip
+        return any(True for _ in found)
+
     def relations_to(self, columns: Collection[ColumnKey]) -> list[Relation]:
         """What makes these columns."""
         leader = self._members({dataset for dataset, _ in columns})
