@@ -302,6 +302,25 @@ def test_failed_attempts_between_writer_and_reader_are_told() -> None:
     store.close()
 
 
+@pytest.mark.parametrize("turn", [1, -1])
+def test_failures_before_any_reader_are_told_whichever_was_stored_first(turn: int) -> None:
+    store = open_store("memory:")
+    told = [
+        written(1, 1, "load", [], ["t"]),
+        written(3, 2, "load", [], ["t"], kind="FAIL"),
+        written(5, 3, "early", ["t"], ["a"]),
+        written(6, 4, "load", [], ["t"], kind="FAIL"),
+        written(8, 5, "late", ["t"], ["b"]),
+        written(9, 6, "top", ["a", "b"], []),
+    ]
+    for each in told[::turn]:
+        ingest(store, [each])
+    nodes = run_graph(store, run_id(6), direction="up")["nodes"]
+    (failed,) = (each["failedSince"] for each in nodes if each.get("failedSince"))
+    assert failed == [run_id(4), run_id(2)]
+    store.close()
+
+
 def test_runs_are_listed_by_job_state_and_time() -> None:
     store = open_store("memory:")
     ingest(

@@ -134,6 +134,8 @@ class _RunWalk:
         self.versions: dict[Version, dict[str, Any]] = {}
         self.edges: set[tuple[str, Any, str, Any]] = set()
         self.more: dict[int, dict[str, int]] = {}
+        self.failed: dict[Version, dict[str, int]] = {}
+        """Runs that meant to write it anew and failed, before one of those here read it, and when."""
 
     def go(self, side: str, depth: int) -> None:
         """Hop by hop away from the first runs."""
@@ -162,10 +164,8 @@ class _RunWalk:
             write = self._trail.writer(read.dataset, read.first, read.run)
             version = self._version(leader, write)
             failed = self._trail.failures(read.dataset, write.at if write else -1, read.first)
-            if failed:
-                self.versions[version]["failedSince"] = [
-                    each.run_id for each in failed if each.run != read.run
-                ]
+            others = {each.run_id: each.at for each in failed if each.run != read.run}
+            self.failed.setdefault(version, {}).update(others)  # one reader came later than another
             self.edges.add(("version", version, "run", read.run))
             if write is not None:
                 self.edges.add(("run", write.run, "version", version))
@@ -217,8 +217,10 @@ class _RunWalk:
             for number, row in rows.items()
         ]  # fmt: skip
         for (leader, run), told in self.versions.items():
-            row = datasets[leader]
+            row, failed = datasets[leader], self.failed.get((leader, run))
             plain = node_id("dataset", row["namespace"], row["name"])
+            if failed:
+                told["failedSince"] = sorted(failed, key=lambda each: (-failed[each], each))
             names[leader, run] = f"{plain}#{writers[run]}" if run is not None else plain
             nodes.append(
                 {
