@@ -70,7 +70,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
         answer = self.told.answer(Request(self.path, dict(self.headers), body, self.client_address[1]))
-        text = b"" if answer.body is None else json.dumps(answer.body).encode()
+        raw = answer.body if isinstance(answer.body, bytes) else None
+        text = raw or (b"" if answer.body is None else json.dumps(answer.body).encode())
         self.send_response(answer.status)
         for name, value in {**answer.headers, "Content-Length": str(len(text))}.items():
             self.send_header(name, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def send(server: Server, *events: bytes, **options: Any) -> None:
 
 def test_a_key_is_sent_in_both_usual_ways(server: Server) -> None:
     send(server, api_key="k1")
-    send(server, auth={"type": "api_key", "api_key": "k2"})
+    send(server, auth={"type": "api_key", "api_key": "k2\n"})  # as a file of it ends
     seen = [(r.headers["Authorization"], r.headers["X-API-Key"]) for r in server.requests]
     assert seen == [("Bearer k1", "k1"), ("Bearer k2", "k2")]
 
@@ -85,6 +85,35 @@ def test_oauth_that_is_refused_says_so_without_the_secret(server: Server) -> Non
         send(server, auth=oauth(server))
     assert not caught.value.retryable
     assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", [Answer(200, b"<html>"), Answer(200, {"error": "none"})])
+def test_a_page_in_place_of_a_token_is_told(server: Server, token: Answer) -> None:
+    server.always = token
+    with pytest.raises(TransportError, match="answered 200 instead of a token"):
+        send(server, auth=oauth(server))
+
+
+def test_a_token_whose_end_cannot_be_read_is_used(server: Server) -> None:
+    server.rule = lambda asked: (
+        Answer(200, {"access_token": "t", "expires_in": "soon"}) if asked.path == "/token" else None
+    )
+    send(server, auth=oauth(server))
+    assert server.requests[-1].headers["Authorization"] == "Bearer t"
+
+
+def test_what_the_provider_of_a_token_raises_is_a_fault_of_the_transport(server: Server) -> None:
+    with pytest.raises(TransportError, match="auth: gave no token: KeyError") as caught:
+        send(server, auth={"type": "test_http_auth:broken"})
+    assert caught.value.retryable
+    assert server.requests == []
+
+
+def broken() -> Callable[[], str]:
+    def provide() -> str:
+        raise KeyError("VAULT_TOKEN")
+
+    return provide
 
 
 class Provider:

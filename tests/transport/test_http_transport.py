@@ -302,6 +302,35 @@ def test_a_server_that_never_answers_is_given_up(waits: list[float]) -> None:
     assert caught.value.retryable
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Answer(200, b"<html>", {"Content-Encoding": "gzip"}), "decompressing"),
+        (Answer(503, b'{"message": "g\xe9n\xe9ral"}'), "answered 503 g"),
+        (Answer(503, b"[" * 100_000), r"answered 503 \[\["),
+    ],
+)
+def test_what_a_proxy_answers_in_place_of_the_server_is_a_fault_to_wait_for(
+    server: Server, answer: Answer, told: str
+) -> None:
+    server.always = answer
+    transport = HttpTransport(server.url, retries=0)
+    with pytest.raises(TransportError, match=told) as caught:
+        transport.send([event(1), event(2)])
+    transport.close()
+    assert caught.value.retryable
+    assert caught.value.pending == {0, 1}
+
+
+def test_a_refusal_in_another_encoding_is_heard(server: Server) -> None:
+    server.always = Answer(207, b'{"failed_events": [{"index": 1, "reason": "cass\xe9"}]}')
+    transport = HttpTransport(server.url, retries=0)
+    with pytest.raises(TransportError) as caught:
+        transport.send([event(1), event(2)])
+    transport.close()
+    assert list(caught.value.refused) == [1]
+
+
 def test_secrets_never_leave_in_an_error(server: Server) -> None:
     host = server.url.removeprefix("http://")
     transport = HttpTransport(
@@ -336,6 +365,9 @@ def test_user_and_password_of_the_url_are_sent(server: Server) -> None:
         ({"compression": "lzma"}, "compression: 'lzma' is not offered"),
         ({"verify": "maybe"}, "verify: 'maybe' is neither yes, no nor a file"),
         ({"headers": "X"}, "headers: must be a table"),
+        ({"headers": {"X Y": "1"}}, "headers: 'X Y' cannot be the name of a header"),
+        ({"headers": {"X-Y": "a\nb"}}, "headers.X-Y: holds a character that no header can"),
+        ({"api_key": "kéy"}, "api_key: holds a character that no header can"),
         ({"max_batch_bytes": 0}, "max_batch_bytes: 0 must be at least 1"),
     ],
 )

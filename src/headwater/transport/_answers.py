@@ -88,7 +88,7 @@ class _Seen(msgspec.Struct):
 
 def _object(answer: httpx.Response) -> dict[str, Any]:
     try:
-        told = msgspec.json.decode(answer.content)
-    except msgspec.DecodeError:
+        told = msgspec.json.decode(answer.text)  # as text: words in Latin 1 are no reason to lose the rest
+    except (msgspec.DecodeError, RecursionError):
         return {}
     return told if isinstance(told, dict) else {}

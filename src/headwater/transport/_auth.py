@@ -7,6 +7,7 @@ callable of your own that is given the rest of the table and answers an object w
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from urllib.parse import quote_plus
 
 from headwater import plugins
 from headwater.errors import ConfigError, TransportError
+from headwater.guard import guard
 from headwater.transport._options import flag
 
 if TYPE_CHECKING:
@@ -28,8 +30,8 @@ class Authorization:
     """The headers that say who sends; this one says nothing, or has a key."""
 
     def __init__(self, key: str | None = None) -> None:
-        self._key = key
-        self.fixed = {"Authorization": f"Bearer {key}", "X-API-Key": key} if key else {}
+        self._key = header("api_key", key) if key else None
+        self.fixed = {"Authorization": f"Bearer {self._key}", "X-API-Key": self._key} if self._key else {}
 
     def current(self, client: httpx.Client) -> dict[str, str]:
         """Headers that may change from request to request."""
@@ -75,7 +77,10 @@ class OAuth(Authorization):
         """The token, fetched anew when it nears its end."""
         if not self._token or monotonic() > self._until:
             answer = client.post(self._url, data=self._form, headers=self._basic)
-            told = answer.json() if answer.is_success else {}
+            try:
+                told = answer.json() if answer.is_success else {}
+            except ValueError:  # the page of a proxy, say
+                told = {}
             if not isinstance(told, dict) or not told.get("access_token"):
                 code = answer.status_code
                 raise TransportError(
@@ -83,7 +88,7 @@ class OAuth(Authorization):
                     retryable=code == 429 or code >= 500,
                 )
             self._token = str(told["access_token"])
-            self._until = monotonic() + float(told.get("expires_in") or 300) - _EARLY
+            self._until = monotonic() + _seconds(told.get("expires_in")) - _EARLY
         return {"Authorization": f"Bearer {self._token}"}
 
     def renew(self) -> bool:
@@ -105,7 +110,10 @@ class Provided(Authorization):
 
     def current(self, client: httpx.Client) -> dict[str, str]:
         """Ask for the token; it decides itself how long one lasts."""
-        self._token = str(self._provide() or "").removeprefix("Bearer ")
+        with guard("asking `auth` for a token") as asking:  # what a user's code may raise, nobody knows
+            self._token = header("auth", str(self._provide() or "").removeprefix("Bearer "))
+        if asking.fault is not None:
+            raise TransportError(f"auth: gave no token: {type(asking.fault).__name__}", retryable=True)
         return {"Authorization": f"Bearer {self._token}"} if self._token else {}
 
     def secrets(self) -> list[str]:
@@ -141,6 +149,29 @@ def authorization(api_key: str | None, auth: Mapping[str, Any] | None) -> Author
     if not callable(provide):
         raise ConfigError(f"auth.type: {kind!r} gives neither a callable nor an object with get_bearer()")
     return Provided(provide)
+
+
+def header(setting: str, value: object) -> str:
+    """A header's value, without the line break that ends the file it was read from.
+
+    Raises:
+        ConfigError: a header cannot hold it; what it is stays untold, as it may be a secret.
+
+    """
+    bare = str(value).strip()
+    if not re.fullmatch(r"[\t -~]*", bare):
+        raise ConfigError(
+            f"{setting}: holds a character that no header can: a line break, or one beyond ASCII"
+        )
+    return bare
+
+
+def _seconds(told: object) -> float:
+    """How long a token lasts; a server that says nothing of use is asked again soon."""
+    try:
+        return float(str(told or 300))
+    except ValueError:
+        return 300.0
 
 
 def _key(*, api_key: str) -> Authorization:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from time import monotonic, sleep
@@ -14,7 +15,7 @@ import msgspec
 
 from headwater.errors import ConfigError, TransportError
 from headwater.transport._answers import Refusal, backoff, failed, named, reason, retry_after
-from headwater.transport._auth import authorization, trust
+from headwater.transport._auth import authorization, header, trust
 from headwater.transport._options import flag, number, refuse_closed, whole
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class HttpTransport:
         self._auth = authorization(api_key, auth)
         self._headers = {
             "Content-Type": "application/json",
-            **{k: str(v) for k, v in (headers or {}).items()},
+            **{_named(k): header(f"headers.{k}", v) for k, v in (headers or {}).items()},
             **self._auth.fixed,
         }
         given = (parts.password, *map(str, (headers or {}).values()), *self._params.values())
@@ -217,7 +218,7 @@ class HttpTransport:
                 answer = client.post(url, content=packed[0], headers=headers, params=self._params or None)
                 # an answer is a cycle: with its request in it, megabytes would wait for the garbage collector
                 answer.request = httpx.Request("POST", url)
-            except (httpx.TransportError, httpx.InvalidURL) as fault:
+            except (httpx.RequestError, httpx.InvalidURL) as fault:  # also an answer that cannot be unpacked
                 if last or isinstance(fault, httpx.InvalidURL):
                     raise self._unreachable(fault) from None  # its request would carry the key along
             else:
@@ -290,3 +291,9 @@ class HttpTransport:
         for secret in (*self._secrets, *self._auth.secrets()):
             text = text.replace(secret, "***")
         return scrub(text)
+
+
+def _named(header: object) -> str:
+    if not re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", str(header), re.ASCII):
+        raise ConfigError(f"headers: {header!r} cannot be the name of a header")
+    return str(header)
