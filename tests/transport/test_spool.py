@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,7 +126,13 @@ def test_what_is_damaged_in_the_middle_is_kept_to_be_looked_at(tmp_path: Path) -
     segment.path.write_bytes(segment.path.read_bytes().replace(b'"name": "1"', b'"name": "?"'))
     assert drain(transport).doing == "ended"
     assert [json.loads(line)["job"]["name"] for line in out.read_text().splitlines()] == ["0", "2"]
-    assert b"damaged" in (transport.place / "dead" / "refused.jsonl").read_bytes()
+    for replayed in (0, 0):  # it cannot be sent, so it stays
+        (letter,) = dead.letters(transport.place)
+        assert letter.damaged
+        assert letter.reason.startswith("damaged in ")
+        assert b'"name": "?"' in b64decode(json.loads(letter.event)["damaged"])
+        assert report(transport.place)["dead"]["events"] == 1
+        assert dead.replay(transport.place) == replayed
 
 
 # --- order

@@ -34,7 +34,9 @@ class Letter(NamedTuple):
 
     reason: str
     event: bytes
+    """JSON; of a record that was damaged, an object that holds its bytes in base 64"""
     at: str | None = None
+    damaged: bool = False
 
 
 def refuse(place: Place, letters: list[Letter]) -> None:
@@ -77,18 +79,21 @@ def lost(place: Place) -> int:
 
 
 def replay(place: Place) -> int:
-    """Put every dead letter back among those that wait; how many."""
+    """Put every dead letter back among those that wait, but for damaged ones, which stay; how many."""
     count = 0
     refused = place / "dead" / "refused.jsonl"
     with suppress(FileNotFoundError):  # those of a replay that was cut short are there already
         refused.rename(refused.with_name(f"refused.{os.getpid()}.{clock.steady()}.jsonl"))
     for path in sorted((place / "dead").glob("refused.*.jsonl")):
-        events = [letter.event for letter in _refused(path)]
+        events = [letter.event for letter in _refused(path) if not letter.damaged]
         if events:
             segment = Segment(place.folder)
             segment.append(frames(events))
             segment.sync()
             segment.seal()
+        lines = path.read_bytes().splitlines(keepends=True)
+        if damaged := [line for line in lines if "damaged" in (_decoded(line) or {})]:
+            _append(refused, b"".join(damaged))
         path.unlink()  # twice on the wire, should it be cut short here; once in effect
         count += len(events)
     for path, _ in _dropped(place):
@@ -122,8 +127,10 @@ def _refused(path: Path) -> Iterator[Letter]:
     with path.open("rb") as file:
         for line in file:
             row = _decoded(line)
-            if row and "event" in row:  # a line that a kill cut short was never counted as kept
-                yield Letter(str(row.get("reason")), bytes(row["event"]), str(row.get("at")))
+            if not row or not {"event", "damaged"} & row.keys():
+                continue  # a line that a kill cut short was never counted as kept
+            whole = row.get("event") or msgspec.json.encode({"damaged": row["damaged"]})
+            yield Letter(str(row.get("reason")), bytes(whole), str(row.get("at")), "event" not in row)
 
 
 def _decoded(line: bytes) -> dict[str, Any] | None:
