@@ -19,6 +19,7 @@ from openlineage.client.serde import Serde
 from headwater import airflow
 from headwater.errors import ConfigError, TransportError
 from headwater.guard import guard
+from headwater.transport.spool import dead
 from headwater.transport.spool.drainer import Drainer
 from headwater.transport.spool.place import places
 
@@ -153,6 +154,8 @@ def test_what_the_drainer_met_is_told_with_the_next_event_and_once(
     assert [line.split(" refused ")[1] for line in told] == [
         "START of live/dag.task at 2026-01-01T00:00:00+00:00: not you"
     ] * 2
+    assert next_event(4) == []
+    assert dead.replay(place) == 2
     assert next_event(4) == []
     server.rule, server.always = None, Answer(403, {"message": "who are you"})
     Drainer(place, patience=0).run()

@@ -480,6 +480,17 @@ def test_it_keeps_wills(tmp_path: Path) -> None:
     assert not isinstance(open_transport("memory:"), KeepsWills)
 
 
+def test_wills_left_by_other_threads_meanwhile_are_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transport = spool(tmp_path)
+    transport.will(RUN, ended(RUN, "ABORT"))
+    monkeypatch.setattr(wills, "touch", lambda *_: transport.will(OTHER, ended(OTHER, "ABORT")))
+    _JUMP[0] += int(31e9)
+    transport.send([event(RUN, 0)])
+    assert len(waiting(transport)) == 1
+
+
 CHILD = """
 import os, sys
 from headwater.transport.spool import SpoolTransport
@@ -821,11 +832,14 @@ def test_a_drainer_that_died_is_not_believed_in(tmp_path: Path) -> None:
     transport = spool(tmp_path, out.as_uri())
     assert not drained(transport.place)
     drainer = Drainer(transport.place)
-    drainer._tell("draining")
-    assert drained(transport.place)
-    told = (transport.place / "drainer.json").read_text()
-    (transport.place / "drainer.json").write_text(told.replace(f'"start":"{me().start}"', '"start":"1"'))
-    assert not drained(transport.place)
+    for doing in ("draining", "waiting"):
+        drainer._tell(doing)
+        assert drained(transport.place)
+        assert f"drainer {doing}" in in_words(report(transport.place))
+        told = (transport.place / "drainer.json").read_text()
+        (transport.place / "drainer.json").write_text(told.replace(f'"start":"{me().start}"', '"start":"1"'))
+        assert not drained(transport.place)
+        assert "drainer died" in in_words(report(transport.place))
     drainer.run()
     assert state(transport.place).doing == "ended"  # type: ignore[union-attr]
 

@@ -117,7 +117,7 @@ class SpoolTransport:
                 ) from fault
             if own.runs and clock.steady() - own.touched > _TOUCHED:
                 own.touched = clock.steady()
-                for run in own.runs:
+                for run in list(own.runs):  # other threads leave wills meanwhile
                     wills.touch(self._place, run)
         if detaches and not self._is_drained(own):  # asked again: one that ended meanwhile did not see these
             self._start_drainer(own)

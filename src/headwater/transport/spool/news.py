@@ -36,7 +36,8 @@ def news(place: Place) -> list[str]:
         told.append(f"events wait in {place.folder}: {fault}")
     size = _size(place)
     if size != before.dead:
-        told += _refused(place, before.dead if size > before.dead else 0)
+        with suppress(FileNotFoundError):  # they were replayed, or deleted
+            told += _refused(place, before.dead if size > before.dead else 0)
     if (fault, size) != (before.fault, before.dead):
         with suppress(OSError):  # then it is told again
             write_whole(place / _FILE, msgspec.json.encode(_Told(fault, size)))

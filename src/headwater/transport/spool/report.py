@@ -59,9 +59,8 @@ def in_words(model: dict[str, Any]) -> str:
     told.append(f"{buried['events']:,} dead letters")
     if buried["lost"]:
         told.append(f"{buried['lost']:,} lost for want of room")
-    told.append(
-        f"drainer {works['doing']}" if works["alive"] or works["doing"] != "draining" else "drainer died"
-    )
+    died = not works["alive"] and works["doing"] in ("draining", "waiting")
+    told.append(f"drainer {'died' if died else works['doing']}")
     if works.get("fault"):
         told.append(works["fault"].splitlines()[0])
     return f"{model['destination']} ({model['folder'].rpartition('/')[2]}): " + ", ".join(told)
