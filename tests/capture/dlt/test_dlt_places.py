@@ -106,6 +106,20 @@ def test_a_query_of_ones_own_names_its_table_all_the_same(told: Told, duck: Any,
 
 
 @needs_inputs
+def test_a_file_of_a_database_is_named_by_its_whole_path(
+    told: Told, duck: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dlt.sources.sql_database import sql_table
+
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect("shop.db")) as base, base:
+        base.execute("CREATE TABLE customers (id INTEGER)")
+        base.execute("INSERT INTO customers VALUES (1)")
+    duck().run(sql_table("sqlite:///shop.db", table="customers"))
+    assert names(told.end()["inputs"]) == {(f"sqlite://{tmp_path}/shop.db", "customers")}
+
+
+@needs_inputs
 def test_a_table_of_sqlite_under_another_name(told: Told, duck: Any, tmp_path: Path) -> None:
     from dlt.sources.sql_database import sql_table
 
@@ -330,11 +344,12 @@ def test_a_layout_of_ones_own_and_a_file_url(told: Told, tmp_path: Path) -> None
 
 
 @pytest.mark.filterwarnings("ignore:Table '.*' already exists")  # of an older dlt
-def test_sqlite_through_sqlalchemy(told: Told, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("dataset", "file"), [("main", "out.db"), ("raw", "out__raw.db")])
+def test_sqlite_through_sqlalchemy(told: Told, tmp_path: Path, dataset: str, file: str) -> None:
     place = dlt.destinations.sqlalchemy(f"sqlite:///{tmp_path}/out.db")
-    dlt.pipeline("lite", destination=place, dataset_name="main").run(ROWS, table_name="sales")
-    assert (f"sqlite://{tmp_path}/out.db", "sales") in names(told.end()["outputs"])
-    with closing(sqlite3.connect(tmp_path / "out.db")) as base:
+    dlt.pipeline("lite", destination=place, dataset_name=dataset).run(ROWS, table_name="sales")
+    assert (f"sqlite://{tmp_path}/{file}", "sales") in names(told.end()["outputs"])
+    with closing(sqlite3.connect(tmp_path / file)) as base:
         assert base.execute("SELECT count(*) FROM sales").fetchone() == (2,)
 
 

@@ -132,8 +132,9 @@ def where(pipeline: Any, info: Any = None) -> dict[str, Any]:
                 value = getattr(owner, key, None)
                 if isinstance(value, (str, int)) and value != "" and not is_secret(key):
                     found.setdefault(key, scrub(value) if isinstance(value, str) else value)
-        if found["type"] == "duckdb" and not str(found.get("database") or ":").startswith(":"):
-            found["database"] = os.path.abspath(str(found["database"]))  # `:memory:` is no file
+        of_file = found["type"] == "duckdb" or str(found.get("drivername") or "").startswith("sqlite")
+        if of_file and ":" not in str(found.get("database") or ":"):  # `:memory:` is no file
+            found["database"] = os.path.abspath(str(found["database"]))
         if "://" not in str(found.get("bucket_url") or "://"):
             found["bucket_url"] = os.path.abspath(str(found["bucket_url"]))
     return found

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -142,7 +143,10 @@ def _file(where: Where, dataset: str, table: str) -> Dataset:
 def _sqlalchemy(where: Where, dataset: str, table: str) -> Dataset:
     driver = str(where.get("drivername") or "").partition("+")[0]
     if driver == "sqlite":
-        return database("sqlite", table, path=str(where.get("database") or ""))
+        file = str(where.get("database") or "")
+        if dataset not in ("", "main") and ":" not in file:  # dlt makes a file for each dataset
+            file = f"__{dataset}".join(os.path.splitext(file))
+        return database("sqlite", table, path=file)
     kind = platform_key(driver) or driver or "sqlalchemy"
     if kind in ("mysql", "mariadb"):
         return database(kind, table, host=where.get("host"), port=where.get("port"), database=dataset)

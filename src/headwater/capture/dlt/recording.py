@@ -6,6 +6,7 @@ destination are no secret. It runs in the pipeline's thread, between its steps, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as File
@@ -137,10 +138,21 @@ def _resources(metrics: Mapping[str, Any], into: dict[str, Any]) -> None:
         owner = into.setdefault(
             str(location.get("resource_name")), {"inputs": [], "parents": [], "hints": {}, "columns": []}
         )
-        owner["inputs"].append(plain(location))
+        owner["inputs"].append(plain(_whole(location)))
     if "inputs" not in metrics:  # before dlt 1.30
         for each in into.values():
             each["untold"] = True
+
+
+def _whole(location: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A location; a database that is a file by its whole path: what it is relative to nobody knows later."""
+    scheme, file = (
+        str(location.get("location") or "").partition("://")[0],
+        str(location.get("database") or ""),
+    )
+    if scheme not in ("sqlite", "duckdb") or not file or ":" in file:  # `:memory:`, `file:…?mode=ro`
+        return location
+    return {**location, "location": f"{scheme}:///{os.path.abspath(file)}"}
 
 
 def _files(
