@@ -183,6 +183,8 @@ BAD = [
     ({"url": "https://h", "verify_ssl": "/no/such/file"}, "verify: '/no/such/file'"),
     ({"url": "http://h", "spool": "/proc/nothing/here"}, "the spool /proc/nothing/here cannot be written"),
     ({"url": "http://h", "api_key": "${NOT_SET}"}, "${NOT_SET} is not set"),
+    ({"url": "http://[::1"}, "its host cannot be read"),
+    ({"url": "http://me:pw/x@h"}, "names no port"),
 ]
 
 
@@ -205,6 +207,15 @@ def test_in_airflow_they_are_logged_and_nothing_is_sent(
     assert message in line.getMessage()
     assert "headwater airflow check" in line.getMessage()
     assert made.transport.kind != "http"  # then the provider hands nothing on to Spark
+
+
+@pytest.mark.usefixtures("in_airflow")
+def test_where_headwater_is_disabled_nothing_is_sent_nor_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWATER_DISABLED", "1")
+    made = client(url="http://h", timeout="soon")
+    made.emit(event())
+    made.close()
+    assert made.transport.kind != "http"
 
 
 @pytest.mark.parametrize(

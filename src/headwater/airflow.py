@@ -133,6 +133,8 @@ class Transport(HeadwaterTransport):
                 fault,
             )
             return
+        if self.transport is None:  # disabled: then nothing is handed on to Spark either
+            return
         to = config.to or {}
         self.url = str(to.get("url", ""))
         self.endpoint = str(to.get("endpoint", ENDPOINT)).strip("/")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from headwater.errors import ConfigError, NotInstalled, UnknownName
 
@@ -41,12 +41,7 @@ def build_url(kind: str, url: str, table: Table, **options: Any) -> Any:
 
     The factory is given `url` without that query, so a secret passed as an option is not kept in it.
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # a bracket in a password, mostly; Python's own words would quote it
-        raise ConfigError(
-            f"{kind}: no url: its host cannot be read; in a password write [ as %5B, ] as %5D"
-        ) from None
+    parts = split(kind, url)
     if not parts.scheme:
         raise ConfigError(
             f"{kind} {url!r} is no url: write it as in {', '.join(f'{n}:…' for n in sorted(table))}"
@@ -54,6 +49,16 @@ def build_url(kind: str, url: str, table: Table, **options: Any) -> Any:
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     bare = url.split("?", 1)[0]
     return build(kind, {"type": parts.scheme, "url": bare, **query, **options}, table)
+
+
+def split(kind: str, url: str) -> SplitResult:
+    """The parts of a url; what cannot be read of it stays untold, as a password may stand there."""
+    try:
+        return urlsplit(url)
+    except ValueError:  # a bracket in a password, mostly; Python's own words would quote it
+        raise ConfigError(
+            f"{kind}: no url: its host cannot be read; in a password write [ as %5B, ] as %5D"
+        ) from None
 
 
 def find(kind: str, name: object, table: Table) -> Factory:

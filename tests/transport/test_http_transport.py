@@ -382,6 +382,13 @@ def test_a_url_without_host_is_refused(url: str) -> None:
         HttpTransport(url)
 
 
+@pytest.mark.parametrize("url", ["http://host:abc", "http://host:99999", "http://me:pa55/word@host"])
+def test_a_port_that_cannot_be_is_refused_without_a_password(url: str) -> None:
+    with pytest.raises(ConfigError, match="names no port that there is") as caught:
+        HttpTransport(url)
+    assert "pa55" not in str(caught.value)
+
+
 def test_verify_takes_words() -> None:
     assert HttpTransport("https://h", verify="no")._verify is False
     assert HttpTransport("https://h", verify="true")._verify is True

@@ -8,9 +8,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote
 
-from headwater import config
+from headwater import config, plugins
 from headwater.errors import ConfigError
 from headwater.transport import Transport, open_transport
 
@@ -50,10 +50,11 @@ def open_hosted(
 def _hosted(transport: Mapping[str, Any], settings: config.Settings) -> Mapping[str, Any]:
     """The transport with its key, and with the spool before it where it is one that may make a host wait."""
     url = str(transport.get("url", ""))
-    kind = transport.get("type", urlsplit(url).scheme)
+    parts = plugins.split("transport", url)
+    kind = transport.get("type", parts.scheme)
     if kind == "fanout":  # each of its targets on its own: one that is down does not hold up the others
         return {**transport, "to": _members(transport.get("to"), settings)}
-    query = {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
+    query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     given = {**query, **transport}
     if settings.api_key and kind in ("http", "https") and not {"api_key", "auth"} & given.keys():
         transport = {**transport, "api_key": settings.api_key}

@@ -80,6 +80,10 @@ class HttpTransport:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError("url: names no host: write http://host:port")
+        try:
+            _ = parts.port
+        except ValueError:
+            raise ConfigError("url: names no port that there is: write http://host:port") from None
         if compression not in (None, "", "none", "gzip", "zstd"):
             raise ConfigError(f"compression: {compression!r} is not offered: gzip, zstd or none")
         if profile not in PROFILES:
