@@ -813,6 +813,10 @@ def test_inline_delivers_at_close_within_its_budget(tmp_path: Path, server: Serv
     transport.send([event(RUN, 0)])
     transport.close()
     assert numbers(server) == [0]
+    gone = spool(tmp_path / "gone", server.url, drain="inline")
+    gone.send([event(RUN, 0)])
+    shutil.rmtree(tmp_path / "gone")
+    gone.close()
     nowhere = spool(tmp_path, "http://127.0.0.1:1", drain="inline", budget=0.05)
     nowhere.send([event(RUN, 0)])
     nowhere.close()

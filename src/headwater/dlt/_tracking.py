@@ -200,6 +200,15 @@ def collector(settings: config.Settings) -> Any:
     return made
 
 
+def _renew() -> None:
+    global _LOCK
+    _LOCK = threading.RLock()  # a thread of the parent may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+
+
 def _around() -> dict[str, Any]:
     """The run that this one is part of, and the program it is."""
     told: dict[str, Any] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sqlite3
 import subprocess
 import sys
@@ -167,3 +168,25 @@ def test_a_tracker_tells_of_its_own_pipeline_only(tmp_path: Path) -> None:
     told = Told(tmp_path / "own.jsonl")
     assert {each["job"]["name"] for each in told()} == {"mine"}
     assert told.end()["eventType"] == "COMPLETE"
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of Python 3.12: it has threads
+def test_a_fork_in_the_middle_of_another_threads_event_does_not_hang_the_child(told: Told) -> None:
+    from headwater.dlt import _tracking
+
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with _tracking._LOCK:
+            held.set()
+            over.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if not child:
+        os._exit(0 if _tracking._LOCK.acquire(timeout=5) else 1)
+    over.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0

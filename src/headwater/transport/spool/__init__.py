@@ -156,7 +156,8 @@ class SpoolTransport:
         """Where draining is inline, deliver now, for as long as the budget lasts; for hosts that never close."""
         if self._drain != "inline":
             return
-        with drainer.locked(self._place) as mine:
+        # a folder that was deleted, or a full disk, is no fault of a host that ends: what waits goes on waiting
+        with suppress(OSError), drainer.locked(self._place) as mine:
             if mine:
                 inline = drainer.Drainer(self._place, patience=0.0, timeout=max(0.001, self._budget))
                 inline.run(budget=self._budget)
