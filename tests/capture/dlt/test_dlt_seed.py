@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dlt.common.destination.exceptions import DestinationTerminalException
 from telling import VERSION, Told, needs_inputs, pairs
 
 import dlt
@@ -200,7 +201,31 @@ def test_4_failed_load_jobs_are_a_fail_also_where_dlt_does_not_raise(
     assert end["eventType"] == "FAIL"
     assert "raw.users" not in {each["name"] for each in end["outputs"]}
     assert end["run"]["facets"]["dlt_execution"]["failed_jobs"] >= 1
-    assert "failed" in end["run"]["facets"]["errorMessage"]["message"]
+    (why,) = end["run"]["facets"]["dlt_error"]["errors"]
+    assert why["table"] == "users"
+    assert "Traceback" not in why["message"]
+    assert "  File " not in why["message"]
+    message = end["run"]["facets"]["errorMessage"]["message"]
+    assert message == f"1 load job(s) failed, of: users. {why['message']}"
+
+
+def test_4_the_reason_of_a_failed_job_is_told_however_long_its_chain_of_tracebacks(
+    told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOAD__RAISE_ON_FAILED_JOBS", "false")
+
+    @dlt.destination(name="mailer")
+    def mailer(items: Any, table: Any) -> None:
+        try:
+            raise ValueError("x" * 5_000)
+        except ValueError as fault:
+            raise DestinationTerminalException("the address is unknown") from fault
+
+    dlt.pipeline("post", destination=mailer, pipelines_dir=str(tmp_path)).run([{"id": 1}], table_name="users")
+    facets = told.end()["run"]["facets"]
+    assert facets["errorMessage"]["message"].endswith("Exception: the address is unknown")
+    assert facets["dlt_error"]["errors"][0]["message"].endswith("Exception: the address is unknown")
+    assert "ValueError" in facets["errorMessage"]["stackTrace"]
 
 
 def test_5_a_run_that_loads_nothing_claims_no_output(told: Told, duck: Any) -> None:

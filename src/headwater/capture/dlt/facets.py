@@ -115,7 +115,12 @@ def errors(record: Mapping[str, Any] | None, failed: list[Mapping[str, Any]]) ->
             "errorMessage",
             message=f"{len(failed)} load job(s) failed, of: {tables}. {failed[0]['message']}",
             programmingLanguage="PYTHON",
-            stackTrace="\n\n".join(each["message"] for each in failed),
+            stackTrace="\n\n".join(each["stack"] for each in failed),
+        )
+        told["dlt_error"] = facet(
+            "dlt_error",
+            step="load",
+            errors=[{"table": each["table"], "message": each["message"]} for each in failed],
         )
     return told
 

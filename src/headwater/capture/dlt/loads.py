@@ -48,7 +48,7 @@ def package_of(package: Any, info: Any) -> dict[str, Any]:
         "state": str(package.state),
         "completed": files,
         "failed": [
-            {"table": job.job_file_info.table_name, "message": scrub(str(job.failed_message or ""))[:2_000]}
+            {"table": job.job_file_info.table_name, **_failure(scrub(str(job.failed_message or "")))}
             for job in jobs.get("failed_jobs") or ()
         ],
         "waiting": sum(len(jobs.get(state) or ()) for state in ("new_jobs", "started_jobs")),
@@ -68,6 +68,13 @@ def package_of(package: Any, info: Any) -> dict[str, Any]:
         "truncated": _names(package, "truncated_tables"),
         "urls": _urls(info, str(package.load_id)),
     }
+
+
+def _failure(told: str) -> dict[str, str]:
+    """Why a job failed: dlt keeps a traceback, or a chain of them, whose reason stands at its end."""
+    lines = told.rpartition("Traceback (most recent call last):")[2].splitlines()
+    frames = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith(" ")), 0)
+    return {"message": "\n".join(lines[frames:]).strip()[:2_000], "stack": told[-20_000:]}
 
 
 def _names(package: Any, field: str) -> list[str]:
