@@ -333,12 +333,15 @@ def test_tables_of_delta_and_iceberg_are_their_folder(told: Told, tmp_path: Path
     } <= pairs(end)
 
 
-def test_a_layout_of_ones_own_and_a_file_url(told: Told, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("layout", "folder"), [("v1/{table_name}/", "v1"), ("{schema_name}/{table_name}/", "lake")]
+)
+def test_a_layout_of_ones_own_and_a_file_url(told: Told, tmp_path: Path, layout: str, folder: str) -> None:
     place = dlt.destinations.filesystem(
-        f"file://{tmp_path}/lake", layout="v1/{table_name}/{load_id}.{file_id}.{ext}"
+        f"file://{tmp_path}/lake", layout=f"{layout}{{load_id}}.{{file_id}}.{{ext}}"
     )
     dlt.pipeline("lake", destination=place, dataset_name="raw").run(ROWS, table_name="sales")
-    found = from_path(str(tmp_path / "lake" / "raw" / "v1" / "sales"))
+    found = from_path(str(tmp_path / "lake" / "raw" / folder / "sales"))
     assert (found.namespace, found.name) in names(told.end()["outputs"])
     assert list(Path(found.name).iterdir())
 

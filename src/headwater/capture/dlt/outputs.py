@@ -20,6 +20,7 @@ def outputs_of(
 ) -> Iterable[dict[str, Any]]:
     """Every table that a load wrote or dropped; nothing that it did not."""
     for load_id, package in load["packages"].items():
+        load = {**load, "where": {**load["where"], "schema_name": package["schema"]}}  # a layout may hold it
         known = packages.get(load_id, {})
         readings = inputs_of_package(known, load["where"], load["dataset"], namespace, naming)
         for table in package["tables"]:

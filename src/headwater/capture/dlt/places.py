@@ -113,6 +113,9 @@ def _schema(where: Where, dataset: str, table: str) -> Dataset:
 def _filesystem(where: Where, dataset: str, table: str) -> Dataset:
     """A folder per table, as the layout says; Spark, Delta and Iceberg know the table by it."""
     layout = str(where.get("layout") or "{table_name}/")
+    layout = layout.replace(
+        "{schema_name}", str(where.get("schema_name") or "")
+    )  # no other comes before the table
     before, found, after = layout.partition("{table_name}")
     folder = f"{before}{table}" if found and after[:1] in ("/", "") else table
     return from_path(
