@@ -98,6 +98,24 @@ def test_inline_delivers_though_nobody_closes(server: Server, tmp_path: Path) ->
     assert len(server.events) == 1
 
 
+def test_inline_delivers_to_each_target_of_a_fanout(
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="headwater")
+    several = {"url": "fanout:", "to": [server.url, (tmp_path / "e.jsonl").as_uri()]}
+    spool = {"dir": str(tmp_path / "s"), "drain": "inline", "budget": 10}
+    assert emitted_as_airflow_does({**several, "spool": spool}, event()) == 0
+    assert [e["run"]["runId"] for e in server.events] == [RUN.format(1)]
+    server.always = Answer(403, {"message": "who are you"})
+    made = client(**several, spool=spool)
+    made.emit(event(2))
+    made.close()
+    told = [each.getMessage() for each in caplog.records]
+    assert any(line.endswith(f"is kept for {server.url}") for line in told)
+    assert any("was taken by FileTransport" in line for line in told)
+    assert any("answered 403 who are you" in line for line in told)
+
+
 @pytest.mark.parametrize("direct", [True, False])
 def test_success_is_a_line_at_info(
     server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture, direct: bool
@@ -315,6 +333,17 @@ def test_check_says_what_the_server_answered(server: Server, tmp_path: Path, sta
     server.always = Answer(status, {"message": "because"})
     with pytest.raises(TransportError, match="because"):
         airflow.check({"type": airflow.TYPE, "url": server.url, "spool": str(tmp_path / "s")})
+
+
+def test_check_asks_each_target_of_a_fanout(server: Server, tmp_path: Path) -> None:
+    table = {"type": airflow.TYPE, "url": "fanout:", "spool": str(tmp_path / "s")}
+    file = (tmp_path / "e.jsonl").as_uri()
+    said = airflow.check({**table, "to": [server.url, file]})
+    assert f"{server.url}') took a test event, after the spool" in said
+    assert "FileTransport" in said
+    assert len(server.events) == 1
+    with pytest.raises(TransportError, match=r"no answer from http://127.0.0.1:9"):
+        airflow.check({**table, "to": [file, "http://127.0.0.1:9"]})
 
 
 def command(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -24,10 +24,12 @@ from headwater import __version__
 from headwater.errors import ConfigError, TransportError
 from headwater.guard import guard
 from headwater.transport import Transport as Ours
+from headwater.transport import open_transport
 from headwater.transport._answers import named
+from headwater.transport.fanout import FanoutTransport
 from headwater.transport.http import ENDPOINT
 from headwater.transport.openlineage import HeadwaterConfig, HeadwaterTransport, encoded
-from headwater.transport.spool import SpoolTransport
+from headwater.transport.spool import SpoolTransport, drainer
 from headwater.transport.spool.news import news
 
 __all__ = ["Transport", "TransportConfig", "check", "configured", "versions"]
@@ -149,14 +151,13 @@ class Transport(HeadwaterTransport):
             return
         with guard("sending an event of Airflow"):
             data = encoded(event)
-            if isinstance(self.transport, SpoolTransport):
-                self.transport.send([data])
-                self.transport.deliver()  # where that is asked for: Airflow will not close it
-                _log.info("%s is kept for %s", named(data), self.transport.place.shown())
-                for text in news(self.transport.place):
-                    _log.warning("%s", text)
-            else:
+            try:
                 _send(self.transport, data)
+            finally:
+                for spool in _spools(self.transport):
+                    spool.deliver()  # where that is asked for: Airflow will not close it
+                    for text in news(spool.place):
+                        _log.warning("%s", text)
 
     def close(self, timeout: float = -1) -> bool:
         """Close the transport behind it."""
@@ -165,8 +166,17 @@ class Transport(HeadwaterTransport):
         return False
 
 
+def _targets(transport: Ours) -> list[Ours]:
+    """The transport itself, or those of a fanout."""
+    return transport.targets if isinstance(transport, FanoutTransport) else [transport]
+
+
+def _spools(transport: Ours) -> list[SpoolTransport]:
+    return [each for each in _targets(transport) if isinstance(each, SpoolTransport)]
+
+
 def _send(transport: Ours, data: bytes) -> None:
-    """Send without a spool: the answer is known at once."""
+    """Send; where there is no spool, the answer is known at once."""
     try:
         transport.send([data])
     except TransportError as fault:
@@ -175,7 +185,11 @@ def _send(transport: Ours, data: bytes) -> None:
         if not fault.refused:
             raise
     else:
-        _log.info("%s was taken by %s", named(data), transport)
+        for each in _targets(transport):
+            if isinstance(each, SpoolTransport):
+                _log.info("%s is kept for %s", named(data), each.place.shown())
+            else:
+                _log.info("%s was taken by %s", named(data), each)
 
 
 def refuse_old() -> None:
@@ -283,15 +297,21 @@ def check(table: Mapping[str, Any]) -> str:
     behind = made.transport
     if behind is None:
         return "Headwater is disabled (HEADWATER_DISABLED): nothing is sent"
-    to = behind.place.target().to if isinstance(behind, SpoolTransport) else None
-    where = f", after the spool {behind.place.folder}" if isinstance(behind, SpoolTransport) else ""
-    made.close()
-    direct = HeadwaterTransport(HeadwaterConfig({**(to or made.config.to or {}), **_past_spool(to)}, {}))
-    if direct.transport is None:
-        return "nothing is sent"
     try:
-        direct.transport.send([_test_event()])
-        return f"{direct.transport} took a test event{where}"
+        return "; ".join(_tried(each) for each in _targets(behind))
+    finally:
+        made.close()
+
+
+def _tried(hosted: Ours) -> str:
+    """Send a test event, past the spool where there is one."""
+    if not isinstance(hosted, SpoolTransport):
+        hosted.send([_test_event()])
+        return f"{hosted} took a test event"
+    direct = open_transport(drainer.sending(hosted.place.target().to))
+    try:
+        direct.send([_test_event()])
+        return f"{direct} took a test event, after the spool {hosted.place.folder}"
     finally:
         direct.close()
 
@@ -300,14 +320,6 @@ def opened(table: Mapping[str, Any]) -> HeadwaterTransport:
     """The transport of a table, its spool included, where what is wrong rises: also in a process of Airflow's."""
     refuse_old()
     return HeadwaterTransport(HeadwaterConfig.from_dict(dict(table)))
-
-
-def _past_spool(to: Mapping[str, Any] | None) -> dict[str, Any]:
-    return (
-        {}
-        if to is None
-        else {"direct": True, **({"retries": 0} if str(to["url"]).startswith("http") else {})}
-    )
 
 
 def _test_event() -> bytes:
