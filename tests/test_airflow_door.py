@@ -335,6 +335,12 @@ def test_check_says_what_the_server_answered(server: Server, tmp_path: Path, sta
         airflow.check({"type": airflow.TYPE, "url": server.url, "spool": str(tmp_path / "s")})
 
 
+@pytest.mark.parametrize("members", ["x", [1], {"a": "http://h"}])
+def test_a_composite_of_what_is_no_table_is_refused(members: object) -> None:
+    with pytest.raises(ConfigError, match="a composite lists tables"):
+        airflow.of_ours({"type": "composite", "transports": members})
+
+
 def test_check_asks_each_target_of_a_fanout(server: Server, tmp_path: Path) -> None:
     table = {"type": airflow.TYPE, "url": "fanout:", "spool": str(tmp_path / "s")}
     file = (tmp_path / "e.jsonl").as_uri()

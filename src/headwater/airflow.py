@@ -277,6 +277,8 @@ def of_ours(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     if table.get("type") == "composite":
         members = table.get("transports") or []
         listed = list(members.values() if isinstance(members, Mapping) else members)
+        if not all(isinstance(member, Mapping) for member in listed):
+            raise ConfigError("transports: a composite lists tables, each with a `type`")
         return [each for member in listed for each in of_ours(member)]
     if table.get("type") == "correlator":
         raise ConfigError(

@@ -37,13 +37,13 @@ def explain(name: str, settings: config.Settings, folder: str | None = None) -> 
 
 
 def _attached(name: str, folder: str | None) -> Any:
-    from dlt.pipeline.exceptions import CannotRestorePipelineException
+    from dlt.pipeline.exceptions import CannotRestorePipelineException, InvalidPipelineName
 
     import dlt
 
     try:
         return dlt.attach(name, pipelines_dir=folder) if folder else dlt.attach(name)
-    except CannotRestorePipelineException as fault:
+    except (CannotRestorePipelineException, InvalidPipelineName) as fault:
         raise NotFound(f"no pipeline {name!r} has run here: {str(fault).splitlines()[0]}") from None
 
 

@@ -80,6 +80,7 @@ def test_the_names_of_dlt_openlineage_on_request(duck: Any, explain: Explain) ->
 
 def test_a_pipeline_that_is_not_here_and_a_trace_that_is_broken(duck: Any, explain: Explain) -> None:
     assert explain("nobody")[0] == 3
+    assert explain("no/name")[0] == 3
     pipeline = duck()
     pipeline.run([{"a": 1}], table_name="t")
     (trace,) = Path(pipeline.working_dir).glob("trace.pickle")
