@@ -411,6 +411,23 @@ def test_too_much_drops_the_oldest_to_the_dead_letters_and_replay_brings_it_back
     assert came == list(range(lost, 100))
 
 
+def test_thousands_of_files_are_dropped_in_one_look_at_the_dead_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        each = spool(tmp_path, "http://localhost:1")
+        each.send([event(RUN, number)])
+        each.close()
+    looks: list[object] = []
+    real = dead._dropped
+    monkeypatch.setattr(dead, "_dropped", lambda place: (looks.append(place), real(place))[1])
+    assert backlog.make_room(each.place, 2_000, -1.0) == 20
+    assert len(looks) == 1
+    left = sum(1 for _ in dead.letters(each.place))
+    assert 0 < left < 20
+    assert dead.lost(each.place) == 20 - left
+
+
 def test_what_is_too_old_goes_to_the_dead_letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     transport = spool(tmp_path, "http://localhost:1", max_age=3600)
     transport.send([event(RUN, 0)])

@@ -206,12 +206,14 @@ def make_room(place: Place, max_bytes: int, max_age: float, *, old_only: bool = 
     """Drop complete segments that are too old, and the oldest while there is too much; how many."""
     found = list(waiting(place))
     total = sum(size for _, size, _ in found)
-    dropped = 0
+    dropped, done = 0, cursor(place)
     for segment, size, age in found:
         why = "old" if age > max_age else "full" if total > max_bytes and not old_only else None
         if why and size and (segment.done or abandoned(segment.path, writer_of(segment.path))):
-            dead.drop(place, segment.path, why, cursor(place).get(segment.stem, 0), max_bytes)
+            dead.drop(place, segment.path, why, done.get(segment.stem, 0))
             dropped, total = dropped + 1, total - size
+    if dropped:  # once for all: of processes that live for one event there may be thousands
+        dead.make_room(place, max_bytes)
     return dropped
 
 

@@ -48,14 +48,21 @@ def refuse(place: Place, letters: list[Letter]) -> None:
     _append(place / "dead" / "refused.jsonl", lines)
 
 
-def drop(place: Place, segment: Path, why: str, delivered: int, max_bytes: int) -> None:
+def drop(place: Place, segment: Path, why: str, delivered: int) -> None:
     """Move a complete segment, whole, to the dead letters; `why` is `full` or `old`."""
     with suppress(FileNotFoundError):  # another process was first
         segment.rename(place / "dead" / f"{segment.stem}.{why}.{delivered}")
+
+
+def make_room(place: Place, max_bytes: int) -> None:
+    """Delete the oldest dropped segments while there is too much of them, and write down what was lost."""
     kept = sorted((path for path, _ in _dropped(place)), key=lambda path: path.name)
-    sizes = {path: _size(path) for path in kept}
-    while len(kept) > 1 and sum(sizes[path] for path in kept) > max_bytes:
-        oldest = kept.pop(0)
+    sizes = [_size(path) for path in kept]
+    total = sum(sizes)
+    for oldest, size in list(zip(kept, sizes, strict=True))[:-1]:
+        if total <= max_bytes:
+            return
+        total -= size
         events = sum(1 for _ in _events(oldest))
         with suppress(FileNotFoundError):
             oldest.unlink()
