@@ -42,12 +42,13 @@ class Tracker:
         self._emitter = Emitter(settings=settings)
         self._pid = os.getpid()
         self._settings = settings
+        self._retired = False
 
     def on_start_trace(self, trace: Any, step: str, pipeline: Any) -> None:
         """A pipeline begins something."""
         with guard("capturing a pipeline's start"):
             with _LOCK:
-                if _OWNED.setdefault(trace.transaction_id, self) is not self:
+                if self._retired or _OWNED.setdefault(trace.transaction_id, self) is not self:
                     return
             record = {**recording.started(trace, step, pipeline), **_around()}
             events = self._tell(record)
@@ -120,6 +121,19 @@ class Tracker:
                 self._emitter.settle(event["run"]["runId"])
         with _LOCK:
             _OWNED.pop(trace.transaction_id, None)
+            if self._retired:
+                self.retire()
+
+    def retire(self) -> None:
+        """Listen to no run that begins from now on, and to none at all when those under way have ended."""
+        from dlt.pipeline import trace as tracing
+
+        self._retired = True
+        if self not in _OWNED.values():
+            # another list: dlt may be going through this one
+            tracing.TRACKING_MODULES = [each for each in tracing.TRACKING_MODULES or () if each is not self]
+            atexit.unregister(self.close)
+            self.close()
 
     def _mine(self, trace: Any) -> bool:
         return _OWNED.get(trace.transaction_id) is self
@@ -168,14 +182,9 @@ def _modules(tracing: Any) -> list[Any]:
 
 def uninstall() -> None:
     """Stop listening."""
-    from dlt.pipeline import trace as tracing
-
     with _LOCK:
         for made in _TRACKER:
-            if made in (tracing.TRACKING_MODULES or ()):
-                tracing.TRACKING_MODULES.remove(made)
-            atexit.unregister(made.close)
-            made.close()
+            made.retire()
         _TRACKER.clear()
 
 

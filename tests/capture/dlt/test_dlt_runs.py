@@ -365,3 +365,20 @@ def test_the_program_is_told_by_its_line_and_its_commit(tmp_path: Path, captured
         assert (code["type"], code["path"], code["branch"]) == ("git", "job.py", "trunk")
         assert code["url"] == f"https://example.org/team/jobs/blob/{code['version']}/job.py#L3"
     assert "hunter2" not in events.file.read_text()
+
+
+def test_a_run_under_way_is_told_to_its_end_though_the_capture_is_taken_out(told: Told, duck: Any) -> None:
+    import headwater.dlt
+
+    @dlt.resource
+    def users() -> Any:
+        yield {"id": 1}
+        headwater.dlt.uninstall()
+
+    duck("first").run(users())
+    duck("second").run([{"id": 1}], table_name="users")
+    assert [(each["job"]["name"], each["eventType"]) for each in told()] == [
+        ("first", "START"),
+        ("first", "RUNNING"),
+        ("first", "COMPLETE"),
+    ]
