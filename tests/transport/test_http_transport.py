@@ -91,8 +91,9 @@ def test_parameters_go_into_every_request(server: Server) -> None:
     ]
 
 
-def test_500_then_201_is_sent_again_after_a_wait(server: Server, waits: list[float]) -> None:
-    server.answers.extend([Answer(500), Answer(503), Answer(201)])
+@pytest.mark.parametrize("status", [500, 507, 522])
+def test_5xx_then_201_is_sent_again_after_a_wait(server: Server, waits: list[float], status: int) -> None:
+    server.answers.extend([Answer(status), Answer(503), Answer(201)])
     send(server, event(1))
     assert len(server.requests) == 3
     assert len(waits) == 2
@@ -177,6 +178,20 @@ def test_207_sends_the_retriable_ones_again(server: Server, waits: list[float]) 
     send(server, event(1), event(2), event(3))
     assert [[e["job"]["name"] for e in r.json] for r in server.requests] == [["1", "2", "3"], ["1", "3"]]
     assert len(waits) == 1
+
+
+def test_what_is_said_of_an_event_alone_is_heard(server: Server, waits: list[float]) -> None:
+    server.answers.append(Answer(207, failed((0, "busy", True))))
+    send(server, event(1))
+    assert len(server.requests) == 2
+    server.always = Answer(200, failed((0, "no runId", False)))
+    with pytest.raises(TransportError, match="no runId") as caught:
+        send(server, event(1))
+    assert not caught.value.retryable
+    server.always = Answer(207, failed((0, "busy", True)))
+    with pytest.raises(TransportError, match="busy") as caught:
+        send(server, event(1), retries=0)
+    assert caught.value.pending == {0}
 
 
 def test_207_that_stays_busy_is_retryable(server: Server, waits: list[float]) -> None:

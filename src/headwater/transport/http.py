@@ -26,7 +26,7 @@ BATCH = 1000  # events in one request; Correlator takes no more
 LONGEST_WAIT = 10.0  # seconds: a server that asks for more is left alone until the next send
 PATIENCE = 15.0  # seconds after which no further attempt is begun: the host waits meanwhile
 LISTED = 5  # refusals told in an error
-TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+TRY_AGAIN = frozenset({408, 425, 429, 500, *range(502, 600)})  # 507: a disk is full; 52x: of proxies
 TRY_SMALLER = frozenset({400, 413, 422})  # said of a batch: it is too large, or one event in it is bad
 NO_BATCHES = frozenset({404, 405, 501})
 PROFILES: Mapping[str, tuple[str | None, bool]] = {
@@ -199,13 +199,22 @@ class HttpTransport:
         return None
 
     def _deliver_one(self, event: bytes, at: int, sent: _Sent) -> None:
-        answer = self._post(self._single, event)
-        if answer.status_code in TRY_SMALLER:
-            sent.refused[at] = Refusal(f"{answer.status_code} {self._reason(answer)}", retryable=False)
-        elif not answer.is_success:
-            raise self._fault(answer)
-        else:
-            sent.taken.add(at)
+        for attempt in range(self._retries + 1):
+            answer = self._post(self._single, event)
+            if said := failed(answer, 1, TRY_AGAIN):
+                sent.refused[at] = said[0]
+                if said[0].retryable and attempt < self._retries:
+                    sleep(backoff(attempt))
+                    continue
+            elif answer.status_code in TRY_SMALLER:
+                why = f"{answer.status_code} {self._reason(answer)}"
+                sent.refused[at] = Refusal(why, retryable=False)
+            elif not answer.is_success:
+                raise self._fault(answer)
+            else:
+                sent.refused.pop(at, None)
+                sent.taken.add(at)
+            return
 
     def _post(self, url: str, body: bytes) -> httpx.Response:
         """The server's answer, asked again while it is busy, failing or out of reach."""
