@@ -52,7 +52,7 @@ def _rdd(ground: Ground, n: Node, outs: Attributes) -> Rel:
 def _query(ground: Ground, n: Node, outs: Attributes, query: str) -> Rel:
     """A query that another database answers."""
     options = n["relation"].get("options") or {}
-    parsed = parse(query)
+    parsed = parse(query, jdbc_table(options, "").identity.namespace.partition(":")[0])
     tables = {each: jdbc_table(options, each) for each in parsed.tables}
     ground.note(tables.values())
 
@@ -62,7 +62,9 @@ def _query(ground: Ground, n: Node, outs: Attributes, query: str) -> Rel:
     env = {
         attribute: {
             source(t, c): (IDENTITY if plain else TRANSFORMATION) | OPEN
-            for t, c, plain in parsed.columns.get(name.lower(), ())
+            for t, c, plain in parsed.columns.get(
+                name.lower(), [(parsed.all_of, name, True)] if parsed.all_of else []
+            )
         }
         for attribute, name in outs
     }
