@@ -143,6 +143,19 @@ def test_a_flush_brings_what_was_done_before_it(session: Session) -> None:
         assert f"{session.root}/flushed/{number}" in outputs
 
 
+def test_a_statement_whose_result_is_collected_has_run_once(session: Session) -> None:
+    session.take()
+    session.spark.sql("CREATE TABLE shop.collected USING parquet AS SELECT id FROM shop.orders").collect()
+    session.spark.sql("INSERT INTO shop.collected SELECT id FROM shop.orders").toPandas()
+    session.spark.sql(
+        "FROM shop.orders INSERT INTO shop.collected SELECT id INSERT INTO shop.collected SELECT person"
+    ).collect()
+    _, events = session.take()
+    told = [out["facets"].get("lifecycleStateChange") for event in ends(events) for out in event["outputs"]]
+    assert len(told) == (4 if session.minor == "3.5" else 3)  # there each INSERT is an execution of its own
+    assert sum(each is not None for each in told) == 1
+
+
 def test_secrets_stay_inside(session: Session) -> None:
     """Before a record leaves the JVM, and before an event leaves us."""
     session.take()

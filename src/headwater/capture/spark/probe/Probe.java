@@ -25,7 +25,9 @@ import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.plans.JoinType;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -451,6 +453,7 @@ public class Probe extends SparkListener {
   private void plan(StringBuilder out, QueryExecution qe) {
     LogicalPlan analyzed = null;
     try { analyzed = qe.analyzed(); } catch (Throwable refused) { return; } // 4.x opens an execution for a query that cannot be analysed
+    if (shows(qe, analyzed)) return;
     current = qe;
     nodes = new StringBuilder(8192);
     index = new IdentityHashMap();
@@ -480,6 +483,16 @@ public class Probe extends SparkListener {
     nodes = null;
     index = null;
     deltas = null;
+  }
+
+  /** Whether it only shows what a statement gave, as `sql("INSERT ...").collect()`: an execution of its own has run that before. */
+  private static boolean shows(QueryExecution qe, LogicalPlan analyzed) {
+    if (!"ALL".equals(String.valueOf(call(qe, "mode")))) return false;
+    if (analyzed instanceof Command) return true;
+    if (!(analyzed instanceof Union)) return false;
+    scala.collection.Iterator it = analyzed.children().iterator(); // FROM t INSERT ... INSERT ...
+    while (it.hasNext()) if (!(it.next() instanceof Command)) return false;
+    return true;
   }
 
   private int node(LogicalPlan p) {
