@@ -156,6 +156,20 @@ def test_a_statement_whose_result_is_collected_has_run_once(session: Session) ->
     assert sum(each is not None for each in told) == 1
 
 
+def test_a_field_is_named_as_the_schema_spells_it(session: Session) -> None:
+    session.take()
+    people = session.spark.createDataFrame([(("Bern", 1), [(2,)])], "addr struct<City:string,zip:int>, items array<struct<qty:int>>")  # fmt: skip
+    people.write.parquet(f"{session.root}/spelt")
+    session.take()
+    read = session.spark.read.parquet(f"{session.root}/spelt")
+    read.selectExpr("ADDR.city AS a", "items.QTY AS b", "items[0].Qty AS c", "struct(addr.zip AS k).K AS d").write.parquet(f"{session.root}/spelt_out")  # fmt: skip
+    _, events = session.take()
+    (end,) = ends(events)
+    fields = end["outputs"][0]["facets"]["columnLineage"]["fields"]
+    found = {name: [each["field"] for each in of["inputFields"]] for name, of in fields.items()}
+    assert found == {"a": ["addr.City"], "b": ["items.qty"], "c": ["items.qty"], "d": ["addr.zip"]}
+
+
 def test_secrets_stay_inside(session: Session) -> None:
     """Before a record leaves the JVM, and before an event leaves us."""
     session.take()

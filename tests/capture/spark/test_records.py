@@ -562,6 +562,26 @@ def test_no_secret_of_a_stream_is_told() -> None:
     assert SECRET not in json.dumps(replay(told, s))
 
 
+def _fields(output: dict[str, Any]) -> dict[str, set[str]]:
+    told = output["facets"]["columnLineage"]["fields"]
+    return {name: {each["field"] for each in of["inputFields"]} for name, of in told.items()}
+
+
+def test_a_field_of_a_struct_that_was_changed_is_what_went_in() -> None:
+    """`df.withColumn("s", col("s").withField("x", col("t"))).select("s.x", "s.y")`"""
+    changed = ["=", 3, "s", ["UpdateFields", ["@", 1, "s"], ["WithField", "x", ["@", 2, "t"]]]]
+    taken = [["=", 4 + at, name, [".", name, ["@", 3, "s"]]] for at, name in enumerate(("x", "y"))]
+    end = ran(
+        [
+            relation("/a", (1, "s"), (2, "t")),
+            {"n": "Project", "projectList": [changed], "child": {"#": 0}},
+            {"n": "Project", "projectList": taken, "child": {"#": 1}},
+            write("/b", 2, (4, "x"), (5, "y")),
+        ]
+    )
+    assert _fields(end["outputs"][0]) == {"x": {"t"}, "y": {"s.y"}}
+
+
 # --- not right yet: each of these must fail until it is
 
 

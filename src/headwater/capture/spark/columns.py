@@ -128,7 +128,7 @@ class Plan:
                     self.texts[e[1]] = self.texts[e[3][1]]
                 if e[0] == "=" and (texts := constants(e[3])):
                     self.constants[e[1]] = texts
-                if e[0] == "=" and (e[3][0] == "{}" or e[3][0] in DECODERS):
+                if e[0] == "=" and (e[3][0] in ("{}", "UpdateFields") or e[3][0] in DECODERS):
                     self._reader.structs[e[1]] = (e[3], c.env)
         return outs, env
 

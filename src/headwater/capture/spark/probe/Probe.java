@@ -44,6 +44,7 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -616,8 +617,10 @@ public class Probe extends SparkListener {
     if (e instanceof OuterReference) { expression(out, (Expression) ((OuterReference) e).e()); return; } // it calls itself a leaf
     if (e instanceof Cast && ((Cast) e).child().dataType().equals(((Cast) e).dataType())) { expression(out, ((Cast) e).child()); return; } // inserts before 4.1
     if (e instanceof GetStructField || e instanceof GetArrayStructFields) { // a field, of a struct or of each struct of an array
-      String field = e instanceof GetStructField ? ((GetStructField) e).extractFieldName() : ((GetArrayStructFields) e).field().name();
-      out.append("[\".\",").append(quote(field)).append(",");
+      DataType of = ((Expression) e.children().head()).dataType(); // the expression itself has the field as the query spells it
+      if (of instanceof ArrayType) of = ((ArrayType) of).elementType();
+      int at = e instanceof GetStructField ? ((GetStructField) e).ordinal() : ((GetArrayStructFields) e).ordinal();
+      out.append("[\".\",").append(quote(((StructType) of).fields()[at].name())).append(",");
       expression(out, (Expression) e.children().head());
       out.append("]");
       return;
