@@ -170,6 +170,30 @@ def test_a_field_is_named_as_the_schema_spells_it(session: Session) -> None:
     assert found == {"a": ["addr.City"], "b": ["items.qty"], "c": ["items.qty"], "d": ["addr.zip"]}
 
 
+def test_files_of_a_directory_are_that_directory(session: Session) -> None:
+    """Named one by one, by a pattern, or by Spark itself where it looks for a schema; one file alone is itself."""
+    root = session.root
+    session.spark.range(6).repartition(3).write.csv(f"{root}/parts/a", header=True)
+    session.spark.range(2).coalesce(1).write.csv(f"{root}/parts/b", header=True)
+    one, *more = sorted(str(each) for each in (root / "parts/a").glob("*.csv"))
+    for paths, expected in (
+        ([f"{root}/parts/*/*.csv"], {f"{root}/parts/a", f"{root}/parts/b"}),
+        ([one, *more], {f"{root}/parts/a"}),
+        ([one, f"{root}/parts/b"], {f"{root}/parts/a", f"{root}/parts/b"}),
+        ([one], {one}),
+    ):
+        session.take()
+        session.spark.read.csv(paths, header=True).write.mode("overwrite").parquet(f"{root}/parts_out")
+        _, events = session.take()
+        assert {identity(each)[1] for event in ends(events) for each in event["inputs"]} == expected
+        counts = [
+            each["inputFacets"]["inputStatistics"]
+            for each in ends(events)[-1]["inputs"]
+            if "inputFacets" in each
+        ]
+        assert len(counts) == (1 if len(expected) == 1 else 0)
+
+
 def test_secrets_stay_inside(session: Session) -> None:
     """Before a record leaves the JVM, and before an event leaves us."""
     session.take()

@@ -582,6 +582,26 @@ def test_a_field_of_a_struct_that_was_changed_is_what_went_in() -> None:
     assert _fields(end["outputs"][0]) == {"x": {"t"}, "y": {"s.y"}}
 
 
+@pytest.mark.parametrize(
+    ("paths", "counted"),
+    [
+        (["/a"], 5),
+        (["/a", "/b"], None),
+        (["/a/2026-01-01", "/a/2026-01-02"], 5),
+        (["/a/day=1", "/a/day=2"], 5),
+    ],
+)
+def test_a_scan_counts_for_the_one_dataset_that_it_reads(paths: list[str], counted: int | None) -> None:
+    read = relation("/a", (1, "x"))
+    read["relation"]["paths"] = [f"file:{path}" for path in paths]
+    scan = ["FileSourceScanExec", 5, 2, 100, read["relation"]["paths"]]
+    end = ran([read, write("/out", 0, (1, "x"))], metrics=[scan])
+    found = [each.get("inputFacets", {}).get("inputStatistics", {}).get("rowCount") for each in end["inputs"]]
+    assert set(found) == {counted}
+
+
+
+
 # --- not right yet: each of these must fail until it is
 
 

@@ -54,6 +54,9 @@ def test_files(paths: list[str], expected: list[tuple[str, str]]) -> None:
 def test_a_micro_batch_names_the_directory_of_its_files() -> None:
     node = files("file:/in/a.json", "file:/in/b.json", isStreaming=True)
     assert named(names.leaf(Naming(), node)[0]) == [("file", "/in")]
+    node = files("file:/in", isStreaming=True)
+    node["relation"]["dirs"] = 1  # the probe has named it already
+    assert named(names.leaf(Naming(), node)[0]) == [("file", "/in")]
 
 
 def catalog_table(*ident: str, location: str | None, kind: str = "MANAGED", provider: str = "parquet") -> Any:

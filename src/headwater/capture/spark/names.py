@@ -301,8 +301,10 @@ def leaf(naming: Naming, node: Node) -> tuple[list[Named], str | None]:
         ], None
     if relation.get("t") == "files":
         paths = relation["paths"]
-        if node.get("isStreaming") and "Delta" not in str(
-            relation.get("format")
+        if (
+            node.get("isStreaming")
+            and not relation.get("dirs")
+            and "Delta" not in str(relation.get("format"))
         ):  # a micro-batch lists its files
             paths = list(dict.fromkeys(each.rsplit("/", 1)[0] for each in paths))
         kept = [path(naming.above(each)) for each in paths if not any(skip in each for skip in SKIP)]

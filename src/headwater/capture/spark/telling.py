@@ -133,7 +133,9 @@ def scanned(s: State, x: Execution, identity: Identity) -> tuple[int | None, ...
     """What scans of this dataset read, where each scan says what it scanned."""
     found: tuple[Any, ...] | None = None
     for each in (one for execution in (x, *x.nested) for one in execution.scans):
-        if identity in _places(s, each[4]):
+        places = _places(s, each[4])
+        # what several datasets gave together cannot be shared out; parts of one are told as one
+        if identity in places[:1] and len({shown(s).of(place) for place in places}) == 1:
             rows, files, size = each[1], each[2], each[3]
             found = (
                 (rows, size, files)

@@ -294,7 +294,7 @@ public class Probe extends SparkListener {
       out.append("[").append(name(node)).append(",").append(rows).append(",").append(metric(node, "numFiles")).append(",").append(bytes == null ? metric(node, "filesSize") : bytes);
       Object relation = call(node, "relation");
       Object table = call(node, "table");
-      if (node.children().isEmpty() && relation instanceof HadoopFsRelation) { out.append(","); value(out, ((HadoopFsRelation) relation).location().rootPaths(), 0); }
+      if (node.children().isEmpty() && relation instanceof HadoopFsRelation) { out.append(","); roots(out, ((HadoopFsRelation) relation).location()); }
       else if (node.children().isEmpty() && relation instanceof BaseRelation) { out.append(","); relation(out, relation, 0); } // JDBC
       else if (node.children().isEmpty() && call(relation, "tableMeta") instanceof CatalogTable) { // Hive
         out.append(",{\"t\":\"hive\",\"location\":");
@@ -674,8 +674,10 @@ public class Probe extends SparkListener {
     else if (o instanceof TableIdentifier) ident(out, (TableIdentifier) o);
     else if (o instanceof HadoopFsRelation) {
       HadoopFsRelation r = (HadoopFsRelation) o;
-      out.append("{\"t\":\"files\",\"format\":").append(name(r.fileFormat())).append(",\"paths\":");
-      value(out, r.location().rootPaths(), depth);
+      out.append("{\"t\":\"files\",\"format\":").append(name(r.fileFormat()));
+      if (directories(r.location()) != null) out.append(",\"dirs\":1");
+      out.append(",\"paths\":");
+      roots(out, r.location());
       if (r.location().getClass().getName().indexOf("delta") >= 0) {
         Object version = call(r.location(), "version"); // tableVersion before Delta 4
         if (version == null) version = call(r.location(), "tableVersion");
@@ -684,7 +686,7 @@ public class Probe extends SparkListener {
         if (where != null && deltas != null) deltas.add(String.valueOf(where));
       }
       out.append("}");
-    } else if (o instanceof FileIndex) value(out, ((FileIndex) o).rootPaths(), depth);
+    } else if (o instanceof FileIndex) roots(out, (FileIndex) o);
     else if (o instanceof BaseRelation) relation(out, o, depth);
     else if (o.getClass().getName().endsWith("Sink")) // a Sink is a Table too, but only its text tells where it writes
       out.append("{\"t\":\"sink\",\"class\":").append(name(o)).append(",\"text\":").append(quote(String.valueOf(o))).append("}");
@@ -712,6 +714,32 @@ public class Probe extends SparkListener {
     else if (o instanceof Path || o instanceof java.net.URI || o instanceof JoinType || o instanceof Enum) out.append(quote(o.toString()));
     else if (o instanceof org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat) value(out, ((org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat) o).locationUri(), depth);
     else out.append(quote(o.getClass().getName()));
+  }
+
+  private void roots(StringBuilder out, FileIndex files) {
+    LinkedHashSet dirs = directories(files);
+    if (dirs == null) { value(out, files.rootPaths(), 0); return; }
+    out.append("[");
+    java.util.Iterator it = dirs.iterator();
+    for (boolean first = true; it.hasNext(); first = false) { if (!first) out.append(","); out.append(quote(String.valueOf(it.next()))); }
+    out.append("]");
+  }
+
+  /** Several files, named one by one or by a pattern, are parts of the directories they lie in; null where there are none. */
+  private static LinkedHashSet directories(FileIndex files) {
+    if (files.rootPaths().size() < 2) return null;
+    Object leaves = call(files, "leafFiles"); // listed already
+    if (!(leaves instanceof scala.collection.Map)) return null;
+    LinkedHashSet found = new LinkedHashSet();
+    boolean any = false;
+    scala.collection.Iterator it = files.rootPaths().iterator();
+    while (it.hasNext()) {
+      Path root = (Path) it.next();
+      boolean file = ((scala.collection.Map) leaves).contains(root);
+      any |= file;
+      found.add(file ? root.getParent() : root);
+    }
+    return any ? found : null;
   }
 
   private void map(StringBuilder out, Map m, int depth) {
