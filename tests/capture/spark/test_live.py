@@ -194,6 +194,19 @@ def test_files_of_a_directory_are_that_directory(session: Session) -> None:
         assert len(counts) == (1 if len(expected) == 1 else 0)
 
 
+def test_a_table_saved_without_its_database_is_one_of_the_current(session: Session) -> None:
+    session.take()
+    session.spark.sql("USE shop")
+    try:
+        session.spark.range(2).write.saveAsTable("unqualified")
+    finally:
+        session.spark.sql("USE default")
+    _, events = session.take()
+    (end,) = ends(events)
+    links = end["outputs"][0]["facets"]["symlinks"]["identifiers"]
+    assert [each["name"] for each in links] == ["shop.unqualified"]
+
+
 def test_secrets_stay_inside(session: Session) -> None:
     """Before a record leaves the JVM, and before an event leaves us."""
     session.take()

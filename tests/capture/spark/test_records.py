@@ -600,6 +600,25 @@ def test_a_scan_counts_for_the_one_dataset_that_it_reads(paths: list[str], count
     assert set(found) == {counted}
 
 
+@pytest.mark.parametrize("command", ["SaveAsV1TableCommand", "CreateDataSourceTableAsSelectCommand"])
+@pytest.mark.parametrize(("mode", "change"), [("ErrorIfExists", "CREATE"), ("Ignore", "CREATE"), ("Append", None), ("Overwrite", "OVERWRITE")])  # fmt: skip
+def test_what_becomes_of_a_table_that_is_saved_to(command: str, mode: str, change: str | None) -> None:
+    table = {
+        "t": "table",
+        "ident": {"t": "ident", "id": ["shop", "t"]},
+        "location": "file:/wh/t",
+        "type": "MANAGED",
+    }
+    save = {
+        "n": command,
+        "tableDesc": table,
+        "mode": mode,
+        "query": {"#": 0},
+        "q": [[1, "x", "string"]],
+        "o": [],
+    }
+    (out,) = ran([relation("/a", (1, "x")), save])["outputs"]
+    assert (out["facets"].get("lifecycleStateChange") or {}).get("lifecycleStateChange") == change
 
 
 # --- not right yet: each of these must fail until it is

@@ -142,7 +142,9 @@ def _insert_files(plan: Plan, n: Node) -> Effect:
 
 def _create_table(plan: Plan, n: Node) -> Effect:
     named = names.table(plan.naming, n.get("table") or n.get("tableDesc") or n["catalogTable"])
-    change = "CREATE" if n["n"].startswith(("Create", "Optimized", "SaveAs")) else _overwrites(n)
+    change = _overwrites(n)
+    if n["n"].startswith(("Create", "Optimized", "SaveAs")) and n.get("mode") not in ("Append", "Overwrite"):
+        change = "CREATE"
     return _query(plan, n, named, n.get("outputColumnNames"), change)
 
 

@@ -779,8 +779,12 @@ public class Probe extends SparkListener {
   }
 
   private void table(StringBuilder out, CatalogTable t) {
+    TableIdentifier id = t.identifier();
+    try { // a live call: saveAsTable of 4.1 leaves out the database that is the current one
+      if (!id.database().isDefined()) id = new TableIdentifier(id.table(), new scala.Some(current.sparkSession().sessionState().catalog().getCurrentDatabase()));
+    } catch (Throwable x) { /* a catalog that is away: the name alone */ }
     out.append("{\"t\":\"table\",\"ident\":");
-    ident(out, t.identifier());
+    ident(out, id);
     String where = null;
     if (t.storage().locationUri().isDefined()) where = String.valueOf(t.storage().locationUri().get());
     else try { // a live call: where the catalog will put a table that does not exist yet
