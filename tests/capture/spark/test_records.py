@@ -562,9 +562,57 @@ def test_no_secret_of_a_stream_is_told() -> None:
     assert SECRET not in json.dumps(replay(told, s))
 
 
+# --- one dataset written several times, one frame read several times
+
+
+def _insert(number: int, *columns: str, path: str = "/out") -> list[dict[str, Any]]:
+    """A write of `/in`'s columns to those of `/out`, in their order; its attributes begin at a number."""
+    names = ("id", "v")
+    read = relation("/in", *((number + at, name) for at, name in enumerate(("a", "b"))))
+    made = [
+        ["=", number + 10 + at, names[at], ["@", number + "ab".index(name), name]]
+        for at, name in enumerate(columns)
+    ]
+    listed = [(number + 10 + at, names[at]) for at in range(len(columns))]
+    return [read, {"n": "Project", "projectList": made, "child": {"#": 0}}, write(path, 1, *listed)]
+
+
+def _moved(plan: list[dict[str, Any]], by: int) -> list[dict[str, Any]]:
+    text = re.sub(r'\{"#": (\d+)\}', lambda found: f'{{"#": {int(found[1]) + by}}}', json.dumps(plan))
+    return list(json.loads(text))
+
+
 def _fields(output: dict[str, Any]) -> dict[str, set[str]]:
     told = output["facets"]["columnLineage"]["fields"]
     return {name: {each["field"] for each in of["inputFields"]} for name, of in told.items()}
+
+
+@pytest.mark.parametrize("second", ["/out", "/out/day=2", "/out/2026-01-02"])
+def test_two_inserts_into_one_table_tell_the_columns_of_both(second: str) -> None:
+    plan = [*_insert(1, "a", "b"), *_moved(_insert(100, "b", "a", path=second), 3)]
+    end = ran([*plan, {"n": "Union", "children": [{"#": 2}, {"#": 5}]}])
+    (out,) = end["outputs"]
+    assert _fields(out) == {"id": {"a", "b"}, "v": {"a", "b"}}
+
+
+def test_two_writes_of_one_micro_batch_tell_the_columns_and_rows_of_both() -> None:
+    told: list[dict[str, Any]] = [
+        {"kind": "start", "id": 1, "time": 1, "description": "runId = 01a8a000-0000-7000-8000-000000000002\nbatch = 0"}
+    ]  # fmt: skip
+    for number, columns in ((2, "a"), (3, "b")):
+        plan = _insert(100 * number, columns)
+        told += [
+            {"kind": "start", "id": number, "root": 1, "time": 2, "description": "", "plan": plan},
+            {"kind": "end", "id": number, "time": 3, "metrics": [["AppendDataExec", 5, 1, 10]]},
+        ]
+    told.append({"kind": "end", "id": 1, "time": 4})
+    running = next(each for each in replay(told, state()) if each["eventType"] == "RUNNING")
+    (out,) = running["outputs"]
+    assert _fields(out) == {"id": {"a", "b"}}
+    counts = out["outputFacets"]["outputStatistics"]
+    assert (counts["rowCount"], counts["fileCount"], counts["size"]) == (10, 2, 20)
+
+
 
 
 def test_a_field_of_a_struct_that_was_changed_is_what_went_in() -> None:

@@ -17,9 +17,9 @@ from headwater.capture.spark.extending import Added
 from headwater.capture.spark.extension import Dataset
 from headwater.capture.spark.names import Named
 from headwater.capture.spark.relation import Ground, Schema, refs
-from headwater.capture.spark.state import Counts, Event, Execution, Record, State, Stream, naming
+from headwater.capture.spark.state import Event, Execution, Record, State, Stream, naming
 from headwater.capture.spark.telling import event, finished, folded, run_id, streamed
-from headwater.capture.spark.writes import Effect, Output, aim, effect
+from headwater.capture.spark.writes import Counts, Effect, Output, added, aim, effect
 from headwater.naming import Identity, scrub, scrub_mapping
 
 _WRITERS = re.compile(
@@ -152,7 +152,7 @@ def _batch(r: Record, x: Execution, s: State) -> list[Event]:
     for out in outputs:
         have = stream.outputs.get(out.named.identity)
         if have is not None:  # a stream's counts are those of all its batches
-            out.counts = _sum(have.counts, out.counts)
+            out.counts = added(have.counts, out.counts)
         stream.outputs[out.named.identity] = out
     if x.effect and x.effect.command:
         stream.command = x.effect.command
@@ -164,13 +164,6 @@ def _batch(r: Record, x: Execution, s: State) -> list[Event]:
 def _opened(s: State, stream: Stream) -> list[Event]:
     """The START of a stream, once: when it is known where it writes, or when it ends."""
     return [streamed(s, stream, stream.start, "START")] if stream.job is None else []
-
-
-def _sum(one: Counts, other: Counts) -> Counts:
-    rows, size, files = (
-        None if a is None and b is None else (a or 0) + (b or 0) for a, b in zip(one, other, strict=True)
-    )
-    return rows, size, files
 
 
 def _stream_of(s: State, run: str, at: int) -> Stream:

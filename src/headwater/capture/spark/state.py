@@ -14,15 +14,13 @@ from headwater.capture.spark.names import Named, Naming
 from headwater.capture.spark.relation import Given, Schema
 from headwater.capture.spark.settings import SparkSettings
 from headwater.capture.spark.trimming import DatasetNames
-from headwater.capture.spark.writes import Effect, Output
+from headwater.capture.spark.writes import Counts, Effect, Output
 from headwater.naming import Identity
 
 Record = dict[str, Any]
 """What the probe wrote down."""
 Event = dict[str, Any]
 """An OpenLineage event."""
-Counts = tuple[int | None, int | None, int | None]
-"""Rows, bytes, files."""
 
 
 @dataclass(slots=True)

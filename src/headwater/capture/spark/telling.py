@@ -12,7 +12,7 @@ from headwater.capture.spark import facets, names
 from headwater.capture.spark.extending import Added
 from headwater.capture.spark.relation import Schema
 from headwater.capture.spark.state import Event, Execution, State, Stream, naming, shown
-from headwater.capture.spark.writes import Effect, Output
+from headwater.capture.spark.writes import Effect, Output, merged
 from headwater.event import SPEC
 from headwater.naming import Identity
 
@@ -32,7 +32,10 @@ def folded(x: Execution) -> tuple[dict[Identity, Schema], list[Output]]:
             for other in inner:
                 if other.named.identity != out.named.identity and _called(other) & _called(out):
                     out.named = other.named
-        return own.inputs, own.outputs
+        outputs = merged(own.outputs)
+        for out in () if several else outputs:
+            out.counts = best
+        return own.inputs, outputs
     inputs, outputs = dict(own.inputs), []
     for each in x.nested:
         if each.effect:
@@ -40,7 +43,7 @@ def folded(x: Execution) -> tuple[dict[Identity, Schema], list[Output]]:
             for out in each.effect.outputs:
                 out.counts = each.counts
                 outputs.append(out)
-    return inputs, outputs
+    return inputs, merged(outputs)
 
 
 def _called(out: Output) -> set[tuple[str, str]]:

@@ -95,16 +95,19 @@ class DatasetNames:
             previous["namespace"], previous["name"] = told.namespace, told.name
 
     def _sources(self, listed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        out: dict[tuple[Identity, str], dict[str, Any]] = {}
-        for each in listed:
-            now = self.of(Identity(each["namespace"], each["name"]))
-            have = out.get((now, each["field"]))
-            if have is None:
-                out[now, each["field"]] = {**each, "namespace": now.namespace, "name": now.name}
-            else:
-                more = [how for how in each["transformations"] if how not in have["transformations"]]
-                have["transformations"] = [*have["transformations"], *more]
-        return list(out.values())
+        told = ((each, self.of(Identity(each["namespace"], each["name"]))) for each in listed)
+        return _united({**each, "namespace": now.namespace, "name": now.name} for each, now in told)
+
+
+def _united(listed: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each column once, with all that was told of how it got there."""
+    out: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for each in listed:
+        have = out.setdefault((each["namespace"], each["name"], each["field"]), each)
+        if have is not each:
+            more = [how for how in each["transformations"] if how not in have["transformations"]]
+            have["transformations"] = [*have["transformations"], *more]
+    return list(out.values())
 
 
 _CONDITIONS = {"inputs": "inputCondition", "outputs": "outputCondition"}
@@ -128,8 +131,13 @@ def _merge(into: Dataset, other: Dataset) -> None:
         known = {each["name"] for each in mine["schema"]["fields"]}
         mine["schema"]["fields"] += [each for each in theirs["schema"]["fields"] if each["name"] not in known]
     if "columnLineage" in theirs and mine["columnLineage"] is not theirs["columnLineage"]:
-        for name, field in theirs["columnLineage"]["fields"].items():
-            mine["columnLineage"]["fields"].setdefault(name, field)
+        ours, more = mine["columnLineage"], theirs["columnLineage"]
+        for name, field in more["fields"].items():
+            have = ours["fields"].setdefault(name, field)
+            if have is not field:
+                have["inputFields"] = _united([*have["inputFields"], *field["inputFields"]])
+        if "dataset" in more:
+            ours["dataset"] = _united([*ours.get("dataset", []), *more["dataset"]])
     for key, name in (("inputFacets", "inputStatistics"), ("outputFacets", "outputStatistics")):
         ours, more = into.get(key, {}).get(name), other.get(key, {}).get(name)
         if more and not ours:

@@ -24,6 +24,9 @@ from headwater.capture.spark.names import Named, Node
 from headwater.capture.spark.relation import Rel, Schema, refs
 from headwater.naming import Identity
 
+Counts = tuple[int | None, int | None, int | None]
+"""Rows, bytes, files."""
+
 
 @dataclass(slots=True)
 class Output:
@@ -36,8 +39,7 @@ class Output:
     """CREATE, OVERWRITE, DROP … for the lifecycleStateChange facet"""
     previous: Identity | None = None
     """What it was called before a RENAME."""
-    counts: tuple[int | None, int | None, int | None] = (None, None, None)
-    """rows, bytes, files"""
+    counts: Counts = (None, None, None)
     texts: dict[str, str] = field(default_factory=dict)
     """How a column was made, as SQL; where that was asked for"""
     reasons: tuple[tuple[int, str, frozenset[Source]], ...] = ()
@@ -56,6 +58,39 @@ class Effect:
     unknown: frozenset[str] = frozenset()
     missed: tuple[str, ...] = ()
     """What could not be told, and why."""
+
+
+def merged(outputs: list[Output]) -> list[Output]:
+    """What is written to one dataset several times, as by the INSERTs of one statement, told as one output."""
+    out: dict[Identity, Output] = {}
+    for each in outputs:
+        have = out.get(each.named.identity)
+        out[each.named.identity] = each if have is None else _both(have, each)
+    return list(out.values())
+
+
+def _both(one: Output, other: Output) -> Output:
+    columns = {name: (kind, deps) for name, kind, deps in one.columns}
+    for name, kind, deps in other.columns:
+        known, sources = columns.get(name, (None, NONE))
+        columns[name] = (known or kind, union([sources, deps]))
+    return replace(
+        one,
+        columns=[(name, kind, deps) for name, (kind, deps) in columns.items()],
+        rows=union([one.rows, other.rows]),
+        change=one.change or other.change,
+        counts=added(one.counts, other.counts),
+        texts={**other.texts, **one.texts},
+        reasons=tuple(dict.fromkeys((*one.reasons, *other.reasons))),
+    )
+
+
+def added(one: Counts, other: Counts) -> Counts:
+    """Two counts of rows, bytes and files together; what neither knows stays unknown."""
+    rows, size, files = (
+        None if a is None and b is None else (a or 0) + (b or 0) for a, b in zip(one, other, strict=True)
+    )
+    return rows, size, files
 
 
 def effect(plan: Plan) -> Effect:
