@@ -613,6 +613,32 @@ def test_two_writes_of_one_micro_batch_tell_the_columns_and_rows_of_both() -> No
     assert (counts["rowCount"], counts["fileCount"], counts["size"]) == (10, 2, 20)
 
 
+def test_a_checkpoint_joined_with_itself_keeps_its_columns_and_takes_no_filter_of_others() -> None:
+    """Spark gives one side of the join new attributes, and a query between has filtered the same attributes."""
+    frame = {"n": "LogicalRDD", "rdd": {"t": "rdd", "id": 7, "sources": []}}
+    first = {**frame, "o": [[1, "id", "int"], [2, "v", "int"]]}
+    again = {**frame, "o": [[11, "id", "int"], [12, "v", "int"]]}
+    plans = [
+        [relation("/in", (1, "id"), (2, "v"))],
+        [first, {"n": "Filter", "condition": ["IsNotNull", ["@", 2, "v"]], "child": {"#": 0}}],
+        [
+            first,
+            again,
+            {"n": "Join", "left": {"#": 0}, "right": {"#": 1}, "joinType": "Inner", "condition": ["EqualTo", ["@", 1, "id"], ["@", 11, "id"]]},
+            {"n": "Project", "projectList": [["@", 2, "v"], ["=", 13, "w", ["@", 12, "v"]]], "child": {"#": 2}},
+            write("/out", 3, (2, "v"), (13, "w")),
+        ],
+    ]  # fmt: skip
+    told: list[dict[str, Any]] = []
+    for number, plan in enumerate(plans):
+        told += [
+            {"kind": "start", "id": number, "time": 1, "description": "", "plan": plan},
+            {"kind": "end", "id": number, "time": 2},
+        ]
+    (out,) = ends(replay(told, state()))[-1]["outputs"]
+    assert _fields(out) == {"v": {"v"}, "w": {"v"}}
+    rows = out["facets"]["columnLineage"]["dataset"]
+    assert [(each["field"], [how["subtype"] for how in each["transformations"]]) for each in rows] == [("id", ["JOIN"])]  # fmt: skip
 
 
 def test_a_field_of_a_struct_that_was_changed_is_what_went_in() -> None:

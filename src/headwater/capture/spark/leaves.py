@@ -32,10 +32,10 @@ def leaf_rel(ground: Ground, n: Node) -> Rel:
 
 def _rdd(ground: Ground, n: Node, outs: Attributes) -> Rel:
     """Checkpoint and foreachBatch keep attribute ids: they were registered; else the files under it, all to all."""
-    known = [ground.registry[number] for number, _ in outs if number in ground.registry]
-    if known and len(known) == len(outs):
+    known = ground.given((n.get("rdd") or {}).get("id"), outs)
+    if known:
         inputs = {d: s for each in known for d, s in each[2].items()}
-        env = {number: ground.registry[number][0] for number, _ in outs}
+        env = {number: each[0] for (number, _), each in zip(outs, known, strict=True)}
         return Rel(outs, env, union(each[1] for each in known), inputs)
     everything: Deps = {}
     inputs = {}

@@ -11,6 +11,7 @@ from headwater.capture.spark.names import Named, Naming, Node
 from headwater.naming import Identity
 
 _REMEMBERED = 10_000
+_FRAMES = 1_000
 Schema = list[tuple[str, str]]
 Attributes = list[tuple[int, str]]
 Given = tuple[Deps, Deps, dict[Identity, Schema]]
@@ -51,6 +52,8 @@ class Ground:
     sources: Sources
     named: dict[Identity, Named]
     registry: dict[int, Given]
+    frames: dict[int, list[Given]]
+    """RDD of a frame that was made from one -> what the frame's columns came from"""
     naming: Naming
     leaves: bool = True
     """Whether a field of a struct is told as a column of its own (`addr.city`), or as its column (`addr`)"""
@@ -62,3 +65,20 @@ class Ground:
             self.named[each.identity] = each
         while len(self.named) > _REMEMBERED:
             self.named.pop(next(iter(self.named)))
+
+    def given(self, frame: int | None, outs: Attributes) -> list[Given]:
+        """What the attributes of a frame that was made from an RDD came from; nothing unless all are known.
+
+        It is that of its first reading: later plans pass its attributes on, with filters of their own, and in a join of
+        the frame with itself one side has new ones.
+        """
+        found = self.frames.pop(frame, []) if frame is not None else []
+        if len(found) != len(outs):
+            found = [self.registry[number] for number, _ in outs if number in self.registry]
+        if len(found) != len(outs):
+            return []
+        if frame is not None:
+            self.frames[frame] = found
+            while len(self.frames) > _FRAMES:
+                self.frames.pop(next(iter(self.frames)))
+        return found

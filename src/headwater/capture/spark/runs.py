@@ -319,7 +319,7 @@ def _understand(r: Record, x: Execution, s: State) -> None:
     for at, found in read.items():
         if not any(refs(value) for value in r["plan"][at].values()):  # of a leaf: its columns are theirs
             r["plan"][at]["named"] = [_named(each) for each in found]
-    plan = Plan(r["plan"], Ground(s.sources, s.named, s.registry, naming(s), s.settings.leaves))
+    plan = Plan(r["plan"], Ground(s.sources, s.named, s.registry, s.frames, naming(s), s.settings.leaves))
     after = (r.get("after") or {}).get("tables") or {}
     x.plan = plan if ddl.statement(plan, r.get("tables") or {}, after) is not None else None
     x.before = r.get("tables") or {}

@@ -104,6 +104,7 @@ class State:
     sources: Sources = field(default_factory=Sources)
     named: dict[Identity, Named] = field(default_factory=dict)
     registry: OrderedDict[int, Given] = field(default_factory=OrderedDict)
+    frames: dict[int, list[Given]] = field(default_factory=dict)
     executions: dict[int, Execution] = field(default_factory=dict)
     jobs: dict[int, Execution] = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
