@@ -103,6 +103,8 @@ def test_column_relations_and_schemas_that_differ_are_told() -> None:
     back = diff(store, micros(at(6)), micros(at(10)))["schemas"]
     assert [each["changes"][0]["after"] for each in back] == ["int"]
     assert diff(store, micros(at(2)), micros(at(6)), node="db/in")["schemas"] == found["schemas"]
+    shown = [show(store, "db/out", when=When(until=micros(at(second))))["fields"] for second in (0, 2, 6, 10)]
+    assert [[each["type"] for each in fields] for fields in shown] == [[], ["int"], ["string"], ["int"]]
     with pytest.raises(ConfigError, match="earlier one first"):
         diff(store, 2, 1)
     store.close()

@@ -77,13 +77,14 @@ def _dataset(reader: Reader, node: Node, when: When) -> dict[str, Any]:
     edges = reader.edges(when)
     model = _head(reader, node)
     model["aliases"] = [f"{namespace}/{name}" for _, namespace, name in reader.names_of(node.number)[1:]]
-    schemas = reader.schemas(node.number)
-    model["fields"] = schemas[0]["fields"] if schemas else []
+    trail = reader.trail()
+    schema = trail.schema_at(trail.group(node.number)[1], when.until)
+    model["fields"] = schema[1] if schema else []
     told = reader.told("dataset", [node.number])[node.number]
     model["columns"] = [each for each in told.columns if each["description"] or each["tags"]]
     model["schemas"] = [
         {**each, "first_seen": iso(each["first_seen"]), "last_seen": iso(each["last_seen"])}
-        for each in schemas
+        for each in reader.schemas(node.number)
     ]
     for side, direction in (("producers", "out"), ("consumers", "in")):
         model[side] = _ids(reader, "job", {flow.job for flow in edges.jobs_of([node.number], direction)})
