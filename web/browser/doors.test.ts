@@ -36,7 +36,11 @@ describe.skipIf(MISSING)("doors", () => {
       await send(server.url, demo());
       const made = async (name: string, scope: string) =>
         /hw_[\w-]+/.exec(await server.headwater("keys", "create", name, "--scope", scope))![0];
-      const [reader, admin] = [await made("reader", "read"), await made("boss", "admin")];
+      const [reader, admin, sender] = [
+        await made("reader", "read"),
+        await made("boss", "admin"),
+        await made("sender", "ingest"),
+      ];
       const guarded = await serve("--store", `sqlite:///${server.folder}/web.db`, "--host", "0.0.0.0");
       try {
         const url = guarded.url.replace("0.0.0.0", "127.0.0.1");
@@ -47,6 +51,13 @@ describe.skipIf(MISSING)("doors", () => {
         await page.getByRole("button", { name: "Go on" }).click();
         await page.getByText("no such key").waitFor();
         await page.screenshot({ path: join(SHOTS, "door-wrong-key.png") });
+        // one that may not ask is told so, and not that the server is away
+        await page.getByLabel("Key", { exact: true }).fill(sender);
+        await page.getByRole("button", { name: "Go on" }).click();
+        await page.getByText("this needs a key with the scope 'read'").first().waitFor();
+        await page.locator(".live.refused").waitFor();
+        expect(await page.locator(".away").count()).toBe(0);
+        await page.getByRole("button", { name: "Forget key" }).click();
         await page.getByLabel("Key", { exact: true }).fill(reader);
         await page.getByRole("button", { name: "Go on" }).click();
         await page.getByText("not_null(day)").first().waitFor();

@@ -432,6 +432,52 @@ describe.skipIf(MISSING)("flows", () => {
     await page.context().close();
   });
 
+  test("Enter goes to what was typed, though its answer is not there yet", async () => {
+    const page = await openPage(browser, errors);
+    await page.goto(server.url);
+    await page.keyboard.type("rep");
+    await page.getByRole("option", { name: /report/ }).waitFor();
+    await page.locator("#home-search").fill("orders_paid");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/orders_paid$/);
+    await page.context().close();
+  });
+
+  test("what was wrong with one address is not told of the next", async () => {
+    const page = await openPage(browser, errors);
+    const daily = lineagePath("job", "web", "daily");
+    await page.goto(server.url + daily);
+    await cards(page).filter({ hasText: "report" }).waitFor();
+    await page.evaluate((path) => {
+      const link = document.createElement("a");
+      link.href = path;
+      document.querySelector("main")!.append(link);
+      link.click();
+    }, `${daily}?at=someday`);
+    await page.locator(".pane .fault", { hasText: "is no time" }).waitFor();
+    await page.goBack();
+    await page.locator(".fault").first().waitFor({ state: "detached" });
+    expect(await page.locator(".fault").count()).toBe(0);
+    await page.context().close();
+  });
+
+  test("events are found behind any number of others", async () => {
+    const page = await openPage(browser, errors);
+    // an answer looks at so many entries: here the first two at none that fits
+    const next = new Map([
+      ["", "0.0"],
+      ["0.0", "0.1"],
+    ]);
+    await page.route(/\/hw\/v1\/events\?/, (route) => {
+      const beyond = next.get(new URL(route.request().url()).searchParams.get("cursor") ?? "");
+      return beyond ? route.fulfill({ json: { events: [], next: beyond } }) : route.continue();
+    });
+    await page.goto(`${server.url}/jobs/web/daily?tab=events`);
+    await page.getByRole("button", { name: "Save these 2" }).waitFor();
+    expect(await page.locator(".log .row").count()).toBe(2);
+    await page.context().close();
+  });
+
   test("an address says what is searched for, and which event is open", async () => {
     const page = await openPage(browser, errors);
     await page.goto(`${server.url}/search?q=orders_paid`);

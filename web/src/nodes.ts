@@ -19,8 +19,11 @@ export function parseId(id: string): Named {
 }
 
 function guess(rest: string): { namespace: string; name: string } {
-  // scheme://host:port:name, scheme://host:name, scheme:name, plain:name
-  const url = /^([a-z][\w+.-]*:\/\/[^:]*(?::\d+(?=:))?):(.*)$/is.exec(rest);
+  // scheme://host:port,host:port/path:name, scheme://host:name, arn:…:account:name, scheme:name, plain:name
+  const url =
+    /^([a-z][\w+.-]*:\/\/[^:[]*(?:\[[^\]]*\])?(?::\d+(?:,[^:]+:\d+)*(?:\/[^:]*)?(?=:))?):(.*)$/is.exec(
+      rest,
+    ) ?? /^(arn(?::[^:]*){4}):(.*)$/s.exec(rest);
   if (url) return { namespace: url[1]!, name: url[2]! };
   const at = rest.indexOf(":");
   return { namespace: rest.slice(0, at), name: rest.slice(at + 1) };

@@ -107,14 +107,20 @@ describe("paths and ids", () => {
     ["dataset:s3://lake:gold/a", "s3://lake", "gold/a"],
     ["dataset:duckdb:///f.duckdb:main.t", "duckdb:///f.duckdb", "main.t"],
     ["job:spark:a.b:c", "spark", "a.b:c"],
+    ["dataset:kafka://a:9092,b:9092:topic", "kafka://a:9092,b:9092", "topic"],
+    ["dataset:http://[::1]:8080:v1/orders", "http://[::1]:8080", "v1/orders"],
+    ["dataset:https://catalog:8181/ws:gold.t", "https://catalog:8181/ws", "gold.t"],
+    ["dataset:s3://lake:2026/a", "s3://lake", "2026/a"],
+    ["dataset:arn:aws:glue:eu-west-1:1234:table/db/t", "arn:aws:glue:eu-west-1:1234", "table/db/t"],
   ])("%s is cut where its name begins", (id, namespace, text) => {
     expect(parseId(id)).toMatchObject({ namespace, name: text });
   });
   test("an id that is cut at the wrong place is the same id again", () => {
-    const id = "dataset:kafka://a:9092,b:9092:topic";
+    const id = "dataset:a:b:topic";
+    expect(parseId(id).namespace).toBe("a");
     const { kind, namespace, name: text } = parseId(id);
     expect(nodeId(kind as "dataset", namespace, text)).toBe(id);
-    expect(fieldId(id, "x")).toBe("datasetField:kafka://a:9092,b:9092:topic:x");
+    expect(fieldId(id, "x")).toBe("datasetField:a:b:topic:x");
   });
 });
 

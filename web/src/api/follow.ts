@@ -6,19 +6,21 @@ import { parse } from "./sse.ts";
 
 export type Told = Omit<LogEntry, "event">;
 
-/** Whether the page hears of changes at the moment. */
-export const live = signal<"connecting" | "on" | "off">("connecting");
+/** Whether the page hears of changes at the moment; `refused` where the server answers that it shall not. */
+export const live = signal<"connecting" | "on" | "off" | "refused">("connecting");
 
 /** Follow until the returned function is called; what was missed while away comes first. */
 export function follow(parameters: Parameters, heard: (entry: Told) => void): () => void {
   const stop = new AbortController();
   let last: string | undefined;
+  let refused = false;
   const listen = async (): Promise<void> => {
     const more: Record<string, string> = last === undefined ? {} : { "Last-Event-ID": last };
     const answer = await fetch(address("/hw/v1/changes", parameters), {
       headers: headers(more),
       signal: stop.signal,
     });
+    refused = answer.status >= 400 && answer.status < 500;
     if (!answer.ok || !answer.body) throw new Error(String(answer.status));
     live.value = "on";
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -38,14 +40,15 @@ export function follow(parameters: Parameters, heard: (entry: Told) => void): ()
   };
   const keepOn = async (): Promise<void> => {
     for (let wait = 500; !stop.signal.aborted; wait = Math.min(wait * 2, 5_000)) {
+      refused = false;
       try {
         await listen();
         wait = 500;
       } catch {
-        // the server is away, or wants a key: the next try may find it
+        // the server is away, or wants another key: the next try may find it
       }
       if (stop.signal.aborted) return;
-      live.value = "off";
+      live.value = refused ? "refused" : "off";
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
   };

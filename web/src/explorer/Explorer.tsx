@@ -44,7 +44,7 @@ export function Explorer() {
     let was = live.peek();
     stops.push(
       live.subscribe((state) => {
-        if (was === "off" && state === "on") refresh(); // what happened while the server was away
+        if ((was === "off" || was === "refused") && state === "on") refresh(); // what happened while the server was away
         was = state;
       }),
     );

@@ -48,23 +48,27 @@ export const waiting = computed(
   () => [...now.value, ...before.value].some((each) => !answers.value.has(each.key)) && !fault.value,
 );
 
+const wanted = (): Question[] => [...now.peek(), ...before.peek()];
+
 /** Ask what is not known yet. Answers stay, so that going back is at once. */
 export function watchQuestions(): () => void {
   return effect(() => {
-    for (const question of [...now.value, ...before.value]) void load(question);
+    const asked = [...now.value, ...before.value];
+    fault.value = null; // what was wrong with the last ones says nothing of these
+    for (const question of asked) void load(question);
   });
 }
 
 async function load(question: Question): Promise<void> {
   if (answers.peek().has(question.key) || asking.has(question.key)) return;
   asking.add(question.key);
-  fault.value = null;
   try {
     const graph = await ask<Graph>("/hw/v1/graph", question.parameters);
     answers.value = new Map(answers.peek()).set(question.key, graph);
   } catch (failed) {
-    if (failed instanceof Problem) fault.value = failed;
-    else throw failed;
+    if (!(failed instanceof Problem)) throw failed;
+    // somebody may have gone on meanwhile
+    if (wanted().some((each) => each.key === question.key)) fault.value = failed;
   } finally {
     asking.delete(question.key);
   }
@@ -73,9 +77,8 @@ async function load(question: Question): Promise<void> {
 /** Ask everything anew: something changed, or the server is back. */
 export function refresh(): void {
   fault.value = null;
-  const wanted = [...now.peek(), ...before.peek()];
   void Promise.all(
-    wanted.map(async (each) => [each.key, await ask<Graph>("/hw/v1/graph", each.parameters)] as const),
+    wanted().map(async (each) => [each.key, await ask<Graph>("/hw/v1/graph", each.parameters)] as const),
   ).then(
     (fresh) => {
       answers.value = new Map(fresh);

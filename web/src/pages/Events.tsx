@@ -1,5 +1,5 @@
 // pages/Events: the raw log by job, run, dataset, kind and time -> rows that open to the event as it came; the refused ones, too.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { query, say } from "../address.ts";
 import { address, ask, headers, type Parameters, Problem, tell } from "../api/client.ts";
 import type { LogEntry, Status } from "../api/model.ts";
@@ -75,27 +75,40 @@ export function EventList({ parameters }: { parameters: Parameters }) {
   }>({ asked: "", events: [], next: null });
   const chosen = Number(query.value.get("event")) || null;
   const setChosen = (number: number | null) => say({ event: number ? String(number) : undefined });
-  const load = (cursor: string | null) => {
+  const underway = useRef<{ stop: AbortController; cursor: string | null } | null>(null);
+  const load = async (cursor: string | null): Promise<void> => {
+    // the end comes into sight more than once while its page is on the way
+    if (cursor && underway.current?.cursor === cursor) return;
+    underway.current?.stop.abort();
     const stop = new AbortController();
-    ask<Page>(
-      "/hw/v1/events",
-      { ...(JSON.parse(asked) as Parameters), cursor, limit: 200 },
-      stop.signal,
-    ).then(
-      (page) =>
-        setState((before) => ({
-          asked,
-          events: cursor ? [...before.events, ...page.events] : page.events,
-          next: page.next,
-        })),
-      (fault: unknown) => fault instanceof Problem && setState((before) => ({ ...before, asked, fault })),
-    );
-    return () => stop.abort();
+    underway.current = { stop, cursor };
+    const look = (from: string | null) =>
+      ask<Page>(
+        "/hw/v1/events",
+        { ...(JSON.parse(asked) as Parameters), cursor: from, limit: 200 },
+        stop.signal,
+      );
+    try {
+      let page = await look(cursor);
+      // one answer looks at so many entries and no more: where none of them fits, those after them may
+      while (!page.events.length && page.next) page = await look(page.next);
+      setState((before) => ({
+        asked,
+        events: cursor ? [...before.events, ...page.events] : page.events,
+        next: page.next,
+      }));
+    } catch (fault) {
+      if (fault instanceof Problem) setState((before) => ({ ...before, asked, fault }));
+      else if (!stop.signal.aborted) throw fault;
+    }
   };
   // the question decides
-  useEffect(() => load(null), [asked]);
+  useEffect(() => {
+    void load(null);
+    return () => underway.current?.stop.abort();
+  }, [asked]);
   if (state.asked !== asked) return <Waiting rows={8} />;
-  if (state.fault) return <Fault fault={state.fault} again={() => load(null)} />;
+  if (state.fault) return <Fault fault={state.fault} again={() => void load(null)} />;
   if (!state.events.length && !state.next) return <Empty>No event fits.</Empty>;
   return (
     <div class="log">
@@ -121,7 +134,7 @@ export function EventList({ parameters }: { parameters: Parameters }) {
         height={40}
         label="Events in the order of their times"
         more={() => {
-          if (state.next) load(state.next);
+          if (state.next) void load(state.next);
         }}
         row={(entry) => (
           <>

@@ -69,11 +69,13 @@ export function Frame({ children }: { children: ComponentChildren }) {
             {
               on: "Changes are shown as they come",
               off: "The server does not answer; trying again",
+              refused: "The server does not tell of changes to this key, or not so often; trying again",
               connecting: "Connecting",
             }[live.value]
           }
         >
-          <span aria-hidden="true">●</span> {{ on: "live", off: "away", connecting: "…" }[live.value]}
+          <span aria-hidden="true">●</span>{" "}
+          {{ on: "live", off: "away", refused: "not live", connecting: "…" }[live.value]}
         </span>
         <Copy text={() => location.href} label="Copy link" />
         <button

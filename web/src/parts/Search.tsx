@@ -52,6 +52,10 @@ export function Search({
   // what is searched for on the home page stands in its address
   const [words, setWords] = useState(() => (big ? (query.peek().get("q") ?? "") : ""));
   const [found, setFound] = useState<Choice[]>([]);
+  /** The words that `found` answers: what is shown may answer the beginning of what is typed. */
+  const [answered, setAnswered] = useState("");
+  /** The words at which Enter was pressed before their answer was there. */
+  const hurried = useRef("");
   const [at, setAt] = useState(0);
   const [open, setOpen] = useState(false);
   const [note, setNote] = useState("");
@@ -83,6 +87,7 @@ export function Search({
   useEffect(() => {
     if (!words.trim()) {
       setFound([]);
+      setAnswered("");
       setNote("");
       return;
     }
@@ -93,7 +98,10 @@ export function Search({
       ask<Hit[]>("/hw/v1/search", { q: rest, type, limit: 20 }, stop.signal).then(
         (hits) => {
           const runs = RUN.test(rest!.trim()) ? [runOf(rest!.trim().toLowerCase())] : [];
-          setFound([...runs, ...choices(hits)]);
+          const chosen = [...runs, ...choices(hits)];
+          if (hurried.current === words && chosen.length) return take(chosen[0]);
+          setFound(chosen);
+          setAnswered(words);
           setAt(0);
           setNote(hits.length || runs.length ? "" : "Nothing is called so. Try the beginning of a word.");
         },
@@ -117,8 +125,12 @@ export function Search({
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       setAt((at + (event.key === "ArrowDown" ? 1 : found.length - 1)) % Math.max(1, found.length));
-    } else if (event.key === "Enter") take(found[at]);
-    else if (event.key === "Escape") {
+    } else if (event.key === "Enter") {
+      // one that was stepped to is meant; else the first that fits all that was typed
+      if (answered === words || at > 0) take(found[at]);
+      else hurried.current = words;
+    } else if (event.key === "Escape") {
+      hurried.current = "";
       setOpen(false);
       input.current?.blur();
     }
@@ -142,6 +154,8 @@ export function Search({
         value={words}
         onInput={(event) => {
           setWords(event.currentTarget.value);
+          setAt(0);
+          hurried.current = "";
           setOpen(true);
           if (big) say({ q: event.currentTarget.value });
         }}

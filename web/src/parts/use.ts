@@ -15,7 +15,7 @@ export interface Asked<T> {
 const revived = signal(0);
 let was = live.peek();
 live.subscribe((now) => {
-  if (was === "off" && now === "on") revived.value++;
+  if ((was === "off" || was === "refused") && now === "on") revived.value++;
   was = now;
 });
 
