@@ -69,6 +69,8 @@ describe.skipIf(MISSING)("doors", () => {
           .click();
         await page.getByRole("heading", { name: "Blamed" }).waitFor();
         expect(await page.getByRole("button", { name: "Resolve" }).count()).toBe(0);
+        await page.goto(`${url}/start?engine=any`);
+        await page.getByText('curl -H "Authorization: Bearer $OPENLINEAGE_API_KEY"').waitFor();
         await page.goto(`${url}/admin`);
         await page.getByText("this needs a key with the scope 'admin'").first().waitFor();
         await page.getByRole("button", { name: "Forget key" }).click();

@@ -542,6 +542,11 @@ describe.skipIf(MISSING)("flows", () => {
     await page.getByLabel("to name", { exact: true }).fill("copies");
     await page.getByRole("button", { name: "See what it would do" }).click();
     await page.getByText("It would make 1 merge").waitFor();
+    // what is saved is what was looked at
+    const save = page.getByRole("button", { name: "Save" });
+    expect(await save.isEnabled()).toBe(true);
+    await page.getByLabel("name", { exact: true }).fill("copy_1");
+    expect(await save.isEnabled()).toBe(false);
     await page.context().close();
   });
 });

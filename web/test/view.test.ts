@@ -1,7 +1,7 @@
 // Addresses: every state of the explorer and every page comes back from its address as it was.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { questions } from "../src/explorer/questions.ts";
+import { command, questions } from "../src/explorer/questions.ts";
 import { contract, expand, PLAIN, readView, type View, writeView } from "../src/explorer/view.ts";
 import { ago, bytes, clip, duration } from "../src/format.ts";
 import { fieldId, nodeId, parseId } from "../src/nodes.ts";
@@ -79,6 +79,34 @@ describe("questions", () => {
     expect(
       questions("dataset:a:b", expand(PLAIN, "job:c:d", "down"), "-1h").map((each) => each.parameters.at),
     ).toEqual(["-1h", "-1h"]);
+  });
+});
+
+describe("the command that prints the same", () => {
+  const start = "dataset:s3://lake:it's";
+  test.each<[string, Partial<View>, string]>([
+    [
+      "the plain view",
+      {},
+      "graph 'dataset:s3://lake:it'\\''s' --direction both --depth 1 --granularity application",
+    ],
+    [
+      "as of a time",
+      { up: 0, down: 2, at: "-1h", grain: "all" },
+      "--direction down --depth 2 --granularity all --at '-1h'",
+    ],
+    ["neither way", { up: 0, down: 0 }, "--direction both --depth 0"],
+    [
+      "the whole way of a column",
+      { column: "x", grain: "dataset" },
+      "graph 'datasetField:s3://lake:it'\\''s:x' --direction both --depth 20 --columns --granularity dataset",
+    ],
+    ["impact", { impact: true, at: "-1h" }, "impact 'dataset:s3://lake:it'\\''s' --at '-1h'"],
+    ["two times", { versus: "-24h", up: 3 }, "diff '-24h' 'now' 'dataset:s3://lake:it'\\''s' --depth 3"],
+  ])("%s", (_, change, words) => {
+    const told = command(start, { ...PLAIN, ...change }, "http://h/base");
+    expect(told).toContain(words);
+    expect(told).toMatch(/^headwater .* --url 'http:\/\/h\/base'$/);
   });
 });
 

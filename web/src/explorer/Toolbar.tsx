@@ -3,6 +3,7 @@ import { clip, plural } from "../format.ts";
 import { Copy } from "../parts/Copy.tsx";
 import { exportAs, type Format } from "./exports.ts";
 import { showAll } from "./look.ts";
+import { command } from "./questions.ts";
 import { setView, standing, start, tidied, view } from "./session.ts";
 import { type Grain, MOST_HOPS } from "./view.ts";
 
@@ -106,22 +107,12 @@ export function Toolbar() {
           ))}
         </select>
       </label>
-      <Copy text={command} label="Copy CLI" />
+      <Copy
+        text={() => command(start.value, view.value, document.baseURI.replace(/\/$/, ""))}
+        label="Copy CLI"
+      />
     </div>
   );
-}
-
-/** The line that prints the same graph in a terminal. */
-function command(): string {
-  const { up, down, impact, columns, at, versus, column } = view.value;
-  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
-  const node = column ? start.value.replace(/^dataset:/, "datasetField:").concat(`:${column}`) : start.value;
-  const url = `--url ${quoted(document.baseURI.replace(/\/$/, ""))}`;
-  if (versus) return `headwater diff ${quoted(versus)} ${quoted(at || "now")} ${quoted(start.value)} ${url}`;
-  if (impact) return `headwater impact ${quoted(node)} ${url}`;
-  const direction = up && down ? "both" : down ? "down" : "up";
-  const more = `${columns ? " --columns" : ""}${at ? ` --at ${quoted(at)}` : ""}`;
-  return `headwater graph ${quoted(node)} --direction ${direction} --depth ${Math.max(up, down)}${more} ${url}`;
 }
 
 function Hops({

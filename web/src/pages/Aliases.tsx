@@ -37,22 +37,23 @@ export function Aliases({ may }: { may: boolean }) {
   const [fault, setFault] = useState<Problem | null>(null);
   const put = (dry: boolean) => {
     const body = Object.fromEntries(Object.entries(draft).filter(([, value]) => value));
-    tell<Preview>("PUT", "/hw/v1/aliases", body, { dry_run: dry }).then(
-      (found) => {
-        setFault(null);
-        setPreview(found);
-        if (!dry) {
-          setDraft({});
-          rules.again();
-        }
-      },
-      (failed: unknown) => failed instanceof Problem && setFault(failed),
-    );
+    tell<Preview>("PUT", "/hw/v1/aliases", body, { dry_run: dry }).then((found) => {
+      setFault(null);
+      setPreview(found);
+      if (!dry) {
+        setDraft({});
+        rules.again();
+      }
+    }, failed);
+  };
+  const failed = (problem: unknown) => {
+    setPreview(null);
+    if (problem instanceof Problem) setFault(problem);
   };
   return (
     <section>
       <h2>Alias rules</h2>
-      <RuleList of={rules} may={may} />
+      <RuleList of={rules} may={may} failed={failed} />
       {may && (
         <form
           class="filters"
@@ -66,7 +67,10 @@ export function Aliases({ may }: { may: boolean }) {
               {name.replace("_", " ")}{" "}
               <input
                 value={draft[name] ?? ""}
-                onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value })}
+                onInput={(event) => {
+                  setDraft({ ...draft, [name]: event.currentTarget.value });
+                  setPreview(null); // it was of another rule
+                }}
               />
             </label>
           ))}
@@ -99,7 +103,15 @@ export function Aliases({ may }: { may: boolean }) {
   );
 }
 
-function RuleList({ of, may }: { of: Asked<Rule[]>; may: boolean }) {
+function RuleList({
+  of,
+  may,
+  failed,
+}: {
+  of: Asked<Rule[]>;
+  may: boolean;
+  failed: (problem: unknown) => void;
+}) {
   return (
     <Answer of={of}>
       {(found) =>
@@ -122,7 +134,7 @@ function RuleList({ of, may }: { of: Asked<Rule[]>; may: boolean }) {
                       void tell("DELETE", "/hw/v1/aliases", "", {
                         namespace: rule.namespace,
                         name: rule.name,
-                      }).then(of.again)
+                      }).then(of.again, failed)
                     }
                   >
                     Take back
@@ -141,9 +153,11 @@ function RuleList({ of, may }: { of: Asked<Rule[]>; may: boolean }) {
 
 export function Orphans({ may }: { may: boolean }) {
   const correlation = useAsk<Correlation>("/hw/v1/correlation");
+  const [fault, setFault] = useState<Problem | null>(null);
   return (
     <section>
       <h2>Tested, but written by nobody known</h2>
+      {fault && <Fault fault={fault} />}
       <Answer of={correlation}>
         {(it) => (
           <>
@@ -168,7 +182,13 @@ export function Orphans({ may }: { may: boolean }) {
                         void tell("POST", "/hw/v1/correlation/patterns", {
                           pattern: each.pattern,
                           canonical: each.canonical,
-                        }).then(correlation.again)
+                        }).then(
+                          () => {
+                            setFault(null);
+                            correlation.again();
+                          },
+                          (failed: unknown) => failed instanceof Problem && setFault(failed),
+                        )
                       }
                     >
                       Save this rule

@@ -253,6 +253,7 @@ export function Hooks({ may }: { may: boolean }) {
 }
 
 function HookList({ of, may, asked }: { of: Hooked; may: boolean; asked: Asked<Hooked> }) {
+  const [fault, setFault] = useState<Problem | null>(null);
   if (!of.hooks.length)
     return (
       <Empty>
@@ -260,9 +261,16 @@ function HookList({ of, may, asked }: { of: Hooked; may: boolean; asked: Asked<H
       </Empty>
     );
   const retry = (name: string) =>
-    void tell("POST", `/hw/v1/hooks/${encodeURIComponent(name)}/retry`, {}).then(asked.again);
+    void tell("POST", `/hw/v1/hooks/${encodeURIComponent(name)}/retry`, {}).then(
+      () => {
+        setFault(null);
+        asked.again();
+      },
+      (failed: unknown) => failed instanceof Problem && setFault(failed),
+    );
   return (
     <>
+      {fault && <Fault fault={fault} />}
       <div class="scroll" tabIndex={0} role="region" aria-label="Webhooks">
         <table>
           <thead>

@@ -17,7 +17,7 @@ interface Engine {
   package: string;
   /** The first version that works. */
   least?: string;
-  lines: (url: string) => string;
+  lines: (url: string, keyed: boolean) => string;
 }
 
 const ENGINES: Engine[] = [
@@ -55,8 +55,8 @@ const ENGINES: Engine[] = [
     id: "any",
     label: "Anything else",
     package: "openlineage-python",
-    lines: (url) =>
-      `# any OpenLineage client\nexport OPENLINEAGE_URL=${url}\n\n# or one event by hand\ncurl -H 'Content-Type: application/json' ${url}/api/v1/lineage -d '{"eventTime": "${new Date().toISOString()}",\n  "eventType": "COMPLETE", "run": {"runId": "${crypto.randomUUID?.() ?? "01890000-0000-7000-8000-000000000000"}"},\n  "job": {"namespace": "mine", "name": "first"}, "outputs": [{"namespace": "mine", "name": "table"}]}'`,
+    lines: (url, keyed) =>
+      `# any OpenLineage client\nexport OPENLINEAGE_URL=${url}\n\n# or one event by hand\ncurl ${keyed ? '-H "Authorization: Bearer $OPENLINEAGE_API_KEY" ' : ""}-H 'Content-Type: application/json' ${url}/api/v1/lineage -d '{"eventTime": "${new Date().toISOString()}",\n  "eventType": "COMPLETE", "run": {"runId": "${crypto.randomUUID?.() ?? "01890000-0000-7000-8000-000000000000"}"},\n  "job": {"namespace": "mine", "name": "first"}, "outputs": [{"namespace": "mine", "name": "table"}]}'`,
   },
 ];
 
@@ -73,7 +73,7 @@ export function Start() {
   const url = document.baseURI.replace(/\/$/, "");
   const version = installed.data?.[engine.package];
   const [example] = useState(() => new Map<string, string>());
-  const text = example.get(engine.id) ?? engine.lines(url);
+  const text = example.get(engine.id) ?? engine.lines(url, Boolean(key.value));
   example.set(engine.id, text);
   return (
     <div class="page">
