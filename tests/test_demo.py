@@ -19,10 +19,12 @@ import httpx
 import pytest
 
 from headwater.demo.means import java_version, look
+from headwater.demo.place import own_folder
 from headwater.demo.programs import check_revenue
 from headwater.demo.served import served
 from headwater.demo.tale import Setting, tell
 from headwater.errors import HeadwaterError
+from headwater.ingest import ingest
 from headwater.query.lineage import lineage
 from headwater.store import open_store
 from headwater.store._leases import holder_of
@@ -405,6 +407,49 @@ def test_a_store_that_tells_something_else_fails_the_demo(tmp_path: Path) -> Non
     with pytest.raises(HeadwaterError):
         tell(store, Setting("http://127.0.0.1:1", tmp_path / "shop.db", tmp_path), spark=True)
     store.close()
+
+
+def test_a_way_that_is_broken_is_told(tmp_path: Path) -> None:
+    """All that happened is there, but for what one column is made of."""
+    setting = Setting("http://127.0.0.1:1", tmp_path / "shop.db", tmp_path)
+    source, revenue, report = (
+        setting.source,
+        setting.table("gold/revenue"),
+        setting.table("gold/board_report"),
+    )
+
+    def written(number: int, job: str, inputs: list[Any], outputs: list[Any]) -> bytes:
+        run = {"runId": f"01890000-0000-7000-8000-{number:012}"}
+        time, job_ = f"2026-01-31T12:00:0{number}Z", {"namespace": "shop", "name": job}
+        event = {"eventTime": time, "eventType": "COMPLETE", "run": run, "job": job_}
+        return json.dumps({**event, "inputs": inputs, "outputs": outputs}).encode()
+
+    def dataset(node: str, **facets: Any) -> dict[str, Any]:
+        namespace = setting.api if node == source else "file"
+        name = node.removeprefix(f"dataset:{namespace}:")
+        return {"namespace": namespace, "name": name, "facets": facets}
+
+    fields = {"fields": [{"name": "revenue", "type": "double"}]}
+    failed = {"assertions": [{"assertion": "not_null", "column": "revenue", "success": False}]}
+    with closing(open_store("memory:")) as store:
+        events = [
+            written(1, "build", [dataset(source)], [dataset(revenue, schema=fields)]),
+            written(2, "report", [dataset(revenue)], [dataset(report)]),
+            written(3, "check", [dataset(revenue, dataQualityAssertions=failed)], []),
+        ]
+        assert ingest(store, events).stored == len(events)
+        with pytest.raises(HeadwaterError, match="the column comes from the API's field"):
+            tell(store, setting, spark=True)
+
+
+def test_the_folder_is_named_as_every_tool_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some follow a link in a path that they tell, and some do not."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "link"))
+    with own_folder() as folder:
+        assert folder.parent == (tmp_path / "real").resolve()
+    assert list((tmp_path / "real").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,8 @@ def _end_drainer(writer: Writer) -> None:
 @contextmanager
 def own_folder() -> Iterator[Path]:
     """A temporary folder; in the end it is gone, though a process that was ended may write there for a moment yet."""
-    folder = Path(tempfile.mkdtemp(prefix="headwater-demo-"))
+    # without links, as /tmp and /var are on macOS: dlt follows them in the paths that it tells, Spark does not
+    folder = Path(tempfile.mkdtemp(prefix="headwater-demo-")).resolve()
     try:
         yield folder
     finally:

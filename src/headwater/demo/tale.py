@@ -131,7 +131,7 @@ def _hold(store: Store, setting: Setting, tale: Tale, *, spark: bool) -> None:
         blamed, hit = found.get("blamed") or {}, found.get("impact", {}).get("datasets", ())
         claims |= {
             "the failed test opened an incident": bool(found),
-            "the run is blamed that wrote the table": bool(blamed)
+            "the run is blamed that wrote the table": bool(blamed and tale.path)
             and blamed["job"] == tale.path[-1].job
             and blamed["state"] == "COMPLETE",
             "the board's report breaks with it": setting.table("gold/board_report")
