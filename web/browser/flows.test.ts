@@ -156,6 +156,20 @@ describe.skipIf(MISSING)("flows", () => {
     await page.goto(`${server.url}${lineagePath("dataset", "web", "report")}?at=-24h`);
     await cards(page).filter({ hasText: "orders" }).waitFor();
     expect(await cards(page).filter({ hasText: "returns" }).count()).toBe(0);
+    // by keys: the last change is shown, and the earlier time stays the earlier one
+    await page.goto(server.url + lineagePath("dataset", "web", "report"));
+    await page.getByText(/^\d+ changes$/).waitFor();
+    await page.locator(".stage").focus();
+    await page.keyboard.press("d");
+    await page.getByText("new edge: returns → daily").waitFor();
+    for (let step = 0; step < 2; step++) {
+      await page.keyboard.press("[");
+      await expect.poll(() => new URL(page.url()).searchParams.get("at")).not.toBeNull();
+      const [at, versus] = ["at", "vs"].map((each) => new URL(page.url()).searchParams.get(each)!);
+      expect(Date.parse(versus!)).toBeLessThanOrEqual(Date.parse(at!));
+    }
+    await page.getByText("Nothing differs between these times").waitFor();
+    expect(await page.locator(".fault").count()).toBe(0);
     await page.context().close();
   });
 
@@ -292,6 +306,7 @@ describe.skipIf(MISSING)("flows", () => {
     });
     await page.goto(`${server.url}${TABLE}?up=3&hide=type:job&hide=type:dataset`);
     await expect.poll(() => cards(page).count()).toBe(1);
+    expect(await page.getByText("Nothing is known to read or write it").count()).toBe(0);
     await page.goto(`${server.url}${TABLE}?up=3&fold=s3:%2F%2Flake`);
     await page.locator(".card.group", { hasText: "node" }).waitFor();
     await page.context().close();

@@ -20,12 +20,19 @@ import {
   waiting,
   watchLayout,
   watchQuestions,
+  whole,
 } from "./session.ts";
 import { TimeBar } from "./TimeBar.tsx";
 import { Toolbar } from "./Toolbar.tsx";
 
 /** News come in bursts: one look after each, not one for every event. */
 const CALM = 1500;
+
+/** Whether there is nothing but the start, whatever is hidden, folded or a hop too far. */
+function isAlone(): boolean {
+  const all = whole.value?.drawn;
+  return all?.nodes.size === 1 && !all.nodes.get(all.start)?.more;
+}
 
 export function Explorer() {
   useTitle(clip(start.value.slice(start.value.lastIndexOf(":") + 1), 60));
@@ -68,7 +75,7 @@ export function Explorer() {
             {!scene.value && <Waiting rows={6} />}
             <Stage />
             {waiting.value && scene.value && <p class="loading">Loading…</p>}
-            {graph?.nodes.size === 1 && scene.value && (
+            {graph?.nodes.size === 1 && scene.value && isAlone() && (
               <Empty>Nothing is known to read or write it{view.value.at ? " at that time" : ""}.</Empty>
             )}
             {fault.value && graph && <Fault fault={fault.value} again={refresh} />}

@@ -34,10 +34,14 @@ export function TimeBar() {
 
   const move = (to: number) => {
     const next = Math.min(last, Math.max(0, to));
-    setView({ at: next >= last ? "" : times[next]!.at }, true);
+    const then = next >= last ? "" : times[next]!.at;
+    // what is compared with is the earlier one: it goes before a time that is moved past it
+    const passed = versus && then && !(momentOf(versus) < Date.parse(then));
+    setView({ at: then, ...(passed ? { versus: beforeThat(next) ?? then } : {}) }, true);
   };
-  const toggle = () =>
-    setView({ versus: versus ? "" : (times[Math.max(0, Math.min(position, last) - 1)]?.at ?? "-24h") });
+  /** The change before the one that made what is seen at a position; now is as the last one left it. */
+  const beforeThat = (at: number) => times[Math.min(at, last - 1) - 1]?.at;
+  const toggle = () => setView({ versus: versus ? "" : (beforeThat(position) ?? (at || "-24h")) });
   const changed = position < last ? times[position] : undefined;
   return (
     <div class="timebar" role="group" aria-label="Time">
@@ -65,7 +69,7 @@ export function TimeBar() {
             <input
               type="range"
               min={0}
-              max={Math.max(0, last - 1)}
+              max={Math.max(0, Math.min(position, last) - 1)}
               value={earlier}
               aria-valuetext={clock(versus)}
               onInput={(event) => {
@@ -101,8 +105,16 @@ export function TimeBar() {
   );
 }
 
+const SPANS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 };
+
+/** When a time is, in milliseconds; also one that is so long ago: -24h. */
+function momentOf(text: string): number {
+  const ago = /^-(\d+)([smhdw])$/.exec(text);
+  return ago ? Date.now() - Number(ago[1]) * SPANS[ago[2]!]! * 1000 : Date.parse(text);
+}
+
 function closest(times: Moments["moments"], at: string): number {
-  const wanted = Date.parse(at);
+  const wanted = momentOf(at);
   if (Number.isNaN(wanted)) return 0;
   let found = 0;
   times.forEach((each, index) => {
