@@ -1,5 +1,5 @@
 // explorer/TimeBar: the times at which the graph changed -> a slider to see it as it was, and a second one to compare.
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { clock, plural } from "../format.ts";
 import { useAsk } from "../parts/use.ts";
 import { setView, start, view } from "./session.ts";
@@ -17,7 +17,8 @@ export function TimeBar() {
   const position = at ? closest(times, at) : last;
   const earlier = versus ? closest(times, versus) : Math.max(0, position - 1);
 
-  useEffect(() => {
+  // with what is seen, not after it: the next key goes on from there
+  useLayoutEffect(() => {
     const keys = (event: KeyboardEvent) => {
       const typing =
         event.target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
