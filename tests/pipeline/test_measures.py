@@ -6,6 +6,7 @@ import json
 import random
 import threading
 from collections import defaultdict
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from hypothesis import strategies as st
 from headwater import pipeline
 from headwater.cli.demo import recorded
 from headwater.event import parse
+from headwater.facts.commands import Hide
 from headwater.graph import walk
-from headwater.ingest import ingest_all, rows_of
+from headwater.ingest import command, ingest, ingest_all, rows_of
 from headwater.pipeline._reach import blocks, depths, order, reached
 from headwater.store import open_store
 from serving import serving
@@ -106,6 +108,34 @@ def test_measures_agree_with_the_servers_graph(spark: Any, tmp_path: Path) -> No
     assert found["dataset", "s3://lake\nb"].reach_down == 0  # the later run lacks it
     assert found["dataset", "s3://lake\na"].reach_down == 1
     store.close()
+
+
+def test_a_hidden_dataset_is_measured_again_after_an_event_that_gives_any_of_its_names(
+    spark: Any, tmp_path: Path
+) -> None:
+    def line(number: int, at: str, name: str) -> bytes:
+        return msgspec.json.encode(
+            {
+                "eventTime": at,
+                "eventType": "COMPLETE",
+                "run": {"runId": run_id(number)},
+                "job": {"namespace": "etl", "name": name},
+                "outputs": [{"namespace": "s3a://lake", "name": name}],
+            }
+        )
+
+    lines = [line(each, "2026-06-01T00:00:00Z", name) for each, name in enumerate(("stays", "back"))]
+    with closing(open_store(f"sqlite:///{tmp_path}/x.db")) as store:
+        ingest(store, lines)
+        with store.read() as reader:
+            _, _, last = reader.catalogue().hidden_at("dataset", "s3a://lake", "back")
+        for name in ("stays", "back"):
+            command(store, Hide(at=1, kind="dataset", namespace="s3://lake", name=name, after=last))
+        ingest(store, [line(7, "2026-06-01T01:00:00Z", "back")])
+    pipeline.run(spark, f"sqlite:///{tmp_path}/x.db", [f"parquet://{tmp_path}/tables"])
+    found = measured(spark, f"parquet://{tmp_path}/tables")
+    assert {node for kind, node in found if kind == "dataset"} == {"s3://lake\nback"}
+    assert found["dataset", "s3://lake\nback"].last_written is not None
 
 
 def test_a_hub_and_a_run_with_many_events(spark: Any, tmp_path: Path, scale: float) -> None:

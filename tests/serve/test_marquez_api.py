@@ -422,7 +422,79 @@ def test_what_cannot_be_meant_is_a_4xx_with_a_reason(api: Api, method: str, path
     assert answer.json()["message"]
 
 
+@pytest.mark.parametrize("asked", ["ÜBER", "über", "Übersicht_s", "straße"])
+def test_search_knows_the_case_of_every_letter(both: Api, asked: str) -> None:
+    both.tell(told("COMPLETE", "r", "load", "00:00:00", outputs=("Übersicht_Straße", "other")))
+    assert [each["name"] for each in both.get("/search", q=asked)["results"]] == ["Übersicht_Straße"]
+
+
+def test_a_dataset_under_a_name_that_no_event_gives_is_found_everywhere(both: Api) -> None:
+    """`s3a://` and `s3n://` are `s3://`: what is told of them is told of the one that stands for both."""
+    source = facet(name="lake", uri="s3://lake")
+    mine = {"namespace": "s3a://lake", "name": "orders", "facets": {"dataSource": source}}
+    both.tell(told("COMPLETE", "r", "load", "00:00:00", outputs=(mine,)))
+    both.tell(told("COMPLETE", "s", "read", "01:00:00", ({"namespace": "s3n://lake", "name": "orders"},)))
+    whole = {each["name"]: each for each in both.get("/namespaces")["namespaces"]}
+    assert whole["s3://lake"]["createdAt"] == "2026-02-01T00:00:00Z"
+    assert whole["s3://lake"]["updatedAt"] == "2026-02-01T01:00:00Z"
+    assert both.get(f"/namespaces/{q('s3://lake')}")["isHidden"] is False
+    (listed,) = both.get(f"/namespaces/{q('s3://lake')}/datasets")["datasets"]
+    assert (listed["name"], listed["sourceName"], listed["updatedAt"]) == (
+        "orders",
+        "lake",
+        "2026-02-01T01:00:00Z",
+    )
+    (found,) = both.get("/search", q="orders", after="2026-02-01", before="2026-02-02")["results"]
+    assert (found["namespace"], found["updatedAt"]) == ("s3://lake", "2026-02-01T01:00:00Z")
+    assert both.get("/stats/datasets", period="DAY")[-1]["count"] == 1
+    (native,) = both.client.get("/hw/v1/search", params={"q": "orders"}).json()
+    assert native["lastSeen"] == "2026-02-01T01:00:00Z"
+
+
 # -- writes by hand
+
+
+def shown(api: Api, namespace: str, name: str) -> set[bool]:
+    """Whether each way to ask shows a dataset."""
+    words = {"q": name, "type": "dataset"}
+    around = api.client.get("/hw/v1/graph", params={"node": "job:etl:load"}).json()["nodes"]
+    return {
+        api.client.get(f"{V}/namespaces/{q(namespace)}/datasets/{q(name)}").status_code == 200,
+        bool(api.get(f"/namespaces/{q(namespace)}/datasets")["totalCount"]),
+        bool(api.get("/search", q=name, filter="DATASET")["totalCount"]),
+        bool(api.client.get("/hw/v1/search", params=words).json()),
+        any(each["type"] == "DATASET" for each in around),
+    }
+
+
+def test_a_hidden_dataset_comes_back_with_an_event_that_gives_any_of_its_names(both: Api) -> None:
+    def tell(key: str, at: str, scheme: str) -> None:
+        mine = {"namespace": f"{scheme}://lake", "name": "orders"}
+        both.tell(told("COMPLETE", key, "load", at, outputs=(mine,)))
+
+    place = f"/namespaces/{q('s3a://lake')}/datasets/orders"
+    tell("r", "02:00:00", "s3a")
+    for key, at, scheme in (("s", "03:00:00", "s3"), ("t", "04:00:00", "s3a"), ("u", "05:00:00", "s3n")):
+        both.send("DELETE", place)
+        assert shown(both, "s3://lake", "orders") == {False}
+        tell(f"old {key}", "01:00:00", scheme)
+        assert shown(both, "s3://lake", "orders") == {False}, "that was told before"
+        tell(key, at, scheme)
+        assert shown(both, "s3://lake", "orders") == {True}
+    both.send("DELETE", f"/namespaces/{q('s3://lake')}")
+    assert shown(both, "s3://lake", "orders") == {False}
+    tell("v", "06:00:00", "s3a")
+    assert shown(both, "s3://lake", "orders") == {True}
+    assert both.get(f"/namespaces/{q('s3://lake')}")["isHidden"] is False
+    both.send("DELETE", place)
+    both.send("PUT", "/sources/s", {"type": "S3", "connectionUrl": "s3://lake"})
+    both.send("PUT", place, {"type": "DB_TABLE", "physicalName": "p", "sourceName": "s"})
+    assert shown(both, "s3://lake", "orders") == {True}
+    hide = {"node": "dataset:s3://lake:orders", "hidden": True}
+    both.tell(told("COMPLETE", "w", "load", "2040-01-01T00:00:00Z", outputs=(
+        {"namespace": "s3a://lake", "name": "orders"},)))  # fmt: skip
+    assert both.client.patch("/hw/v1/nodes", json=hide).status_code == 200
+    assert shown(both, "s3://lake", "orders") == {False}, "though its producer's clock is ahead"
 
 
 def test_hidden_things_come_back_with_an_event_and_only_those(both: Api) -> None:

@@ -54,10 +54,18 @@ def held(read: Reader) -> DataFrame:
     shown = _visible(read("jobs")).select("job")
     moved = settle.canonical(read)
     edges = settle.leaders(edges.join(shown, "job"), moved)
-    datasets = _visible(read("datasets")).select(F.col("dataset").alias("canonical"))
-    known = read("datasets").select(F.col("dataset").alias("canonical"))
-    hidden = known.join(datasets, "canonical", "left_anti")
-    return edges.join(hidden, "canonical", "left_anti").select("job", "direction", "canonical", "last_seen")
+    edges = edges.join(_datasets(read, moved), "canonical", "left_semi")
+    return edges.select("job", "direction", "canonical", "last_seen")
+
+
+def _datasets(read: Reader, moved: dict[str, str]) -> DataFrame:
+    """The datasets that are shown: each is one under all of its names, so an event that gives any of them shows it."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    named = settle.leaders(read("datasets"), moved).groupBy("canonical")
+    told = named.agg(F.max("last_seen").alias("last_seen"), F.max("shown_at").alias("shown_at"))
+    own = read("datasets").select(F.col("dataset").alias("canonical"), "hidden_at")
+    return _visible(told.join(own, "canonical", "left")).select("canonical")
 
 
 def _visible(frame: DataFrame) -> DataFrame:
@@ -76,9 +84,7 @@ def measures(read: Reader) -> DataFrame:
     moved = settle.canonical(read)
     edges = held(read).groupBy("job", "direction", "canonical").agg(F.max("last_seen").alias("at")).toArrow()
     jobs = _visible(read("jobs")).select("job").toArrow().column(0)
-    names = (
-        settle.leaders(_visible(read("datasets")), moved).select("canonical").distinct().toArrow().column(0)
-    )
+    names = _datasets(read, moved).toArrow().column(0)
     newest = read("datasets").agg(F.max("last_seen")).first()
     spark = read("jobs").sparkSession
     found = compute(spark, edges, jobs, names, (newest[0] if newest else 0) or 0)

@@ -5,13 +5,15 @@ Every list is one statement for the page and one for the count, whatever the num
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import Connection
 
 from headwater.store._driver import among, cursor_of, listed
-from headwater.store._edges import VISIBLE
+from headwater.store._edges import VISIBLE, VISIBLE_DATASET
+from headwater.store._search import KINDS
+from headwater.store._words import folded
 
 Row = dict[str, Any]
 _IDS = among()
@@ -19,9 +21,23 @@ _WHOLE = "(t.canonical IS NULL AND t.first_seen IS NOT NULL OR t.canonical = t.i
 """A dataset by the one name that stands for it; not a name that nobody used."""
 _JOB = ("id", "namespace", "name", "first_seen", "last_seen", "processing", "integration", "kind", "parent")
 _DATASET = ("id", "namespace", "name", "first_seen", "last_seen", "kind", "source", "lifecycle", "canonical")
+_TOLD = ("kind", "source", "lifecycle")
+"""What events tell of a dataset, the last of them."""
 _COLUMNS = {"jobs": _JOB, "datasets": _DATASET}
 _TABLES = {"job": "jobs", "dataset": "datasets"}
+_SHOWN = {"job": VISIBLE, "dataset": VISIBLE_DATASET}
 _UPDATED = "coalesce(t.last_seen, t.first_seen)"
+_HEARD = {
+    "job": _UPDATED,
+    "dataset": f"coalesce((SELECT max(m.last_seen) FROM datasets AS m WHERE m.canonical = t.id), {_UPDATED})",
+}
+"""When something was last heard of: of a dataset, under whichever of its names."""
+_EVERY_NAME = "JOIN datasets AS m ON m.id = t.id OR m.canonical = t.id"
+_LED = (
+    "(SELECT t.namespace, m.first_seen, m.last_seen, m.shown_at FROM datasets AS m"
+    " JOIN datasets AS t ON t.id = m.canonical) AS led"
+)
+"""What is told of the datasets of a namespace under names that may be of another, or of none that was ever told."""
 _NEVER = "CAST(NULL AS bigint)"
 
 
@@ -52,7 +68,7 @@ class Catalogue:
     ) -> tuple[list[Row], int]:
         """Jobs (the newest first) or datasets (by name) that are not hidden; and how many there are."""
         table = _TABLES[kind]
-        where = [VISIBLE]
+        where = [_SHOWN[kind]]
         values: list[Any] = []
         if kind == "dataset":
             where.append(_WHOLE)
@@ -80,11 +96,11 @@ class Catalogue:
         )
         rows = {row[0]: dict(zip(names, row, strict=True)) for row in found}
         if kind == "dataset":
-            self._join(rows)
+            self.join(rows)
         return rows
 
-    def _join(self, rows: dict[int, Row]) -> None:
-        """What was said of a dataset under its other names counts too."""
+    def join(self, rows: Mapping[int, Row]) -> None:
+        """What events told of a dataset under its other names counts too."""
         leaders = [number for number, row in rows.items() if row["canonical"] == number]
         if not leaders:
             return
@@ -94,6 +110,13 @@ class Catalogue:
             listed(leaders),
         ):
             rows[number]["first_seen"], rows[number]["last_seen"] = first, last
+        for name in _TOLD:
+            for number, value in self.rows(
+                f"SELECT canonical, {name} FROM datasets WHERE canonical IN {_IDS} AND {name} IS NOT NULL"
+                f" ORDER BY {name}_at, {name}",
+                listed(leaders),
+            ):
+                rows[number][name] = value
 
     def members(self, datasets: Collection[int]) -> dict[int, int]:
         """Every name of these datasets -> the one that stands for it."""
@@ -117,7 +140,7 @@ class Catalogue:
         table = _TABLES[kind]
         some = " AND (t.first_seen IS NOT NULL OR t.canonical IS NOT NULL)" if kind == "dataset" else ""
         found = self.rows(
-            f"SELECT t.id, CASE WHEN {VISIBLE} THEN 1 ELSE 0 END FROM {table} AS n"
+            f"SELECT t.id, CASE WHEN {_SHOWN[kind]} THEN 1 ELSE 0 END FROM {table} AS n"
             f" JOIN {table} AS t ON t.id = {number} WHERE n.namespace = ? AND n.name = ?{some}",
             namespace,
             name,
@@ -141,15 +164,20 @@ class Catalogue:
     def hidden_at(
         self, kind: str, namespace: str, name: str = ""
     ) -> tuple[int | None, int | None, int | None]:
-        """(hidden_at, shown_at, last_seen) of a job, dataset or namespace."""
+        """(hidden_at, shown_at, last_seen) of a job, a dataset under all of its names, or a namespace."""
         if kind == "namespace":
             sql, values = (
                 "SELECT hidden_at, shown_at, NULL FROM named WHERE kind = 'namespace' AND name = ?",
                 [namespace],
             )
+        elif kind == "job":
+            sql = "SELECT hidden_at, shown_at, last_seen FROM jobs WHERE namespace = ? AND name = ?"
+            values = [namespace, name]
         else:
             sql = (
-                f"SELECT hidden_at, shown_at, last_seen FROM {_TABLES[kind]} WHERE namespace = ? AND name = ?"
+                "SELECT t.hidden_at, max(m.shown_at), max(m.last_seen) FROM datasets AS n"
+                f" JOIN datasets AS t ON t.id = coalesce(n.canonical, n.id) {_EVERY_NAME}"
+                " WHERE n.namespace = ? AND n.name = ? GROUP BY t.id, t.hidden_at"
             )
             values = [namespace, name]
         return next((tuple(row) for row in self.rows(sql, *values)), (None, None, None))
@@ -158,9 +186,13 @@ class Catalogue:
         """(kind, name, shown_at, last_seen) of every job and dataset of a namespace that is not hidden."""
         return [
             (kind, *row)
-            for kind, table in _TABLES.items()
+            for kind, held, every in (
+                ("job", "jobs AS t", "t"),
+                ("dataset", f"datasets AS t {_EVERY_NAME}", "m"),
+            )
             for row in self.rows(
-                f"SELECT t.name, t.shown_at, t.last_seen FROM {table} AS t WHERE t.namespace = ? AND {VISIBLE}",
+                f"SELECT t.name, max({every}.shown_at), max({every}.last_seen) FROM {held}"
+                f" WHERE t.namespace = ? AND {_SHOWN[kind]} GROUP BY t.id, t.name",
                 namespace,
             )
         ]
@@ -184,20 +216,20 @@ class Catalogue:
         for each, table in _TABLES.items():
             if kind not in (None, each):
                 continue
-            where = [VISIBLE, "lower(t.name) LIKE ? ESCAPE '\\'"]
-            values.append(f"%{_pattern(text.lower())}%")
+            where = [_SHOWN[each], _holds(each, text)]
+            values.append(f"%{_pattern(folded(text))}%")
             if each == "dataset":
                 where.append(_WHOLE)
             for test, value in (
                 ("t.namespace = ?", namespace),
-                (f"{_UPDATED} >= ?", after),
-                (f"{_UPDATED} < ?", before),
+                (f"{_HEARD[each]} >= ?", after),
+                (f"{_HEARD[each]} < ?", before),
             ):
                 if value is not None:
                     where.append(test)
                     values.append(value)
             parts.append(
-                f"SELECT '{each}' AS kind, t.id AS id, t.namespace AS namespace, t.name AS name, {_UPDATED} AS updated"
+                f"SELECT '{each}' AS kind, t.id AS id, t.namespace AS namespace, t.name AS name, {_HEARD[each]} AS updated"
                 f" FROM {table} AS t WHERE {' AND '.join(where)}"
             )
         held = f"FROM ({' UNION ALL '.join(parts)}) AS found"
@@ -215,7 +247,7 @@ class Catalogue:
 
     def namespaces(self, limit: int, offset: int, name: str | None = None) -> list[Row]:
         """Namespaces by name: from jobs, from datasets, and those that people named."""
-        test, values = ("", []) if name is None else (" AND {} = ?", [name, name, name])
+        test, values = ("", []) if name is None else (" AND {} = ?", [name] * 4)
         parts = " UNION ALL ".join(
             f"SELECT {column} AS name, min(first_seen) AS first_seen, max(last_seen) AS last_seen,"
             f" max({seen}) AS told, max({hidden}) AS hidden_at, max(shown_at) AS shown_at"
@@ -223,6 +255,7 @@ class Catalogue:
             for table, column, seen, hidden, which in (
                 ("jobs", "namespace", "last_seen", _NEVER, "first_seen IS NOT NULL"),
                 ("datasets", "namespace", "last_seen", _NEVER, "first_seen IS NOT NULL"),
+                (_LED, "namespace", "last_seen", _NEVER, "first_seen IS NOT NULL"),
                 ("named", "name", _NEVER, "hidden_at", "kind = 'namespace'"),
             )
         )
@@ -239,12 +272,11 @@ class Catalogue:
     def namespace_known(self, name: str) -> bool:
         """Whether there is a namespace of that name, hidden or not."""
         return any(
-            self.one(f"SELECT 1 FROM {table} WHERE {test} AND first_seen IS NOT NULL LIMIT 1", name)
-            is not None
+            self.one(f"SELECT 1 FROM {table} WHERE {test} LIMIT 1", name) is not None
             for table, test in (
-                ("named", "kind = 'namespace' AND name = ?"),
-                ("jobs", "namespace = ?"),
-                ("datasets", "namespace = ?"),
+                ("named", "kind = 'namespace' AND name = ? AND first_seen IS NOT NULL"),
+                ("jobs", "namespace = ? AND first_seen IS NOT NULL"),
+                ("datasets", "namespace = ? AND (first_seen IS NOT NULL OR canonical = id)"),
             )
         )
 
@@ -319,6 +351,14 @@ class Catalogue:
                 listed(jobs),
             )
         }
+
+
+def _holds(kind: str, text: str) -> str:
+    """That a name holds a text in whatever case; of other letters than ASCII's, databases know no other case."""
+    if text.isascii():
+        return "lower(t.name) LIKE ? ESCAPE '\\'"
+    known = f"SELECT d.id / 2 FROM documents AS d WHERE d.id % 2 = {KINDS.index(kind)}"
+    return f"t.id IN ({known} AND d.label LIKE ? ESCAPE '\\')"
 
 
 def _pattern(text: str) -> str:

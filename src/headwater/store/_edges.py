@@ -43,6 +43,12 @@ _IDS = among()
 VISIBLE = (
     "(t.hidden_at IS NULL OR t.hidden_at < coalesce(t.last_seen, 0) OR t.hidden_at < coalesce(t.shown_at, 0))"
 )
+"""That a job was not hidden, or that an event named it since."""
+VISIBLE_DATASET = (
+    f"({VISIBLE} OR EXISTS (SELECT 1 FROM datasets AS m WHERE m.canonical = t.id"
+    " AND (t.hidden_at < m.last_seen OR t.hidden_at < m.shown_at)))"
+)
+"""The same of a dataset: it is one under all of its names, so an event that gives any of them shows it."""
 _MEMBERS = (
     f"SELECT id, id AS leader FROM datasets WHERE id IN {_IDS}"
     f" UNION SELECT id, canonical FROM datasets WHERE canonical IN {_IDS}"
@@ -86,7 +92,7 @@ class Edges:
 
     def datasets_of(self, jobs: Collection[int], direction: str, *, hidden: bool = False) -> list[Flow]:
         """What these jobs read or write; with `hidden`, datasets that were hidden too."""
-        also = "" if hidden else f" AND {VISIBLE}"
+        also = "" if hidden else f" AND {VISIBLE_DATASET}"
         held = self._held(self.rows(_OF_JOBS + also, listed(jobs), direction), direction)
         return [Flow(edge.job, edge.leader) for edge in held]
 
@@ -103,7 +109,7 @@ class Edges:
     def _leaders(self, datasets: Collection[int]) -> dict[int, int]:
         """Each dataset -> the one that stands for it; those that were hidden are left out."""
         found = self.rows(
-            f"SELECT d.id, t.id FROM datasets AS d {_LEADER} WHERE d.id IN {_IDS} AND {VISIBLE}",
+            f"SELECT d.id, t.id FROM datasets AS d {_LEADER} WHERE d.id IN {_IDS} AND {VISIBLE_DATASET}",
             listed(datasets),
         )
         return dict(tuple(row) for row in found)

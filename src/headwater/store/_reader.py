@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, and_, exists, func, or_, select
 from sqlalchemy.sql import ColumnElement
 
 from headwater.facts.flows import When
@@ -131,6 +131,8 @@ class Reader:
         for part in _parts(numbers):
             query = select(*columns.values()).where(columns["id"].in_(part))
             found |= {row.id: dict(zip(columns, row, strict=True)) for row in self._connection.execute(query)}
+        if kind == "dataset":
+            self.catalogue().join(found)
         return found
 
     def names_of(self, dataset: int) -> list[tuple[int, str, str]]:
@@ -336,17 +338,17 @@ class Reader:
         return list(dict.fromkeys(self._connection.execute(query).scalars()))
 
 
+_NAME = TABLE["datasets"].alias("other")
 _TIMES = frozenset({"started_at", "ended_at", "hidden_at", "shown_at"})
 
 
 def _visible(kind: str) -> ColumnElement[bool]:
     table = TABLE[_NODES[kind]].c
-    shown = func.coalesce(table.shown_at, 0)
-    return or_(
-        table.hidden_at.is_(None),
-        table.hidden_at < func.coalesce(table.last_seen, 0),
-        table.hidden_at < shown,
-    )
+    shown = [table.hidden_at.is_(None), table.hidden_at < table.last_seen, table.hidden_at < table.shown_at]
+    if kind == "dataset":  # it is one under all of its names: an event that gives any of them shows it
+        since = or_(table.hidden_at < _NAME.c.last_seen, table.hidden_at < _NAME.c.shown_at)
+        shown.append(exists().where(_NAME.c.canonical == table.id, since))
+    return or_(*shown)
 
 
 def _escape(text: str) -> str:

@@ -11,7 +11,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, FromClause, and_, delete, func, literal, literal_column, or_, select, text
+from sqlalchemy import (
+    Connection,
+    FromClause,
+    and_,
+    delete,
+    exists,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    text,
+)
 from sqlalchemy.sql import ColumnElement
 
 from headwater.facts.fold import Tables
@@ -225,10 +237,11 @@ def _match(mode: str, column: str, words: list[str]) -> ColumnElement[bool]:
 
 
 # made once: an alias of a table costs more than the question
-_JOB, _OWN, _LEAD = (
+_JOB, _OWN, _LEAD, _NAME = (
     TABLE["jobs"].alias("job"),
     TABLE["datasets"].alias("own"),
     TABLE["datasets"].alias("lead"),
+    TABLE["datasets"].alias("other"),
 )
 _KIND, _NODE = documents.c.id % 2, documents.c.id // 2
 _IS_DATASET, _IS_JOB = (literal(position) == _KIND for position, _ in enumerate(KINDS))
@@ -251,7 +264,14 @@ _SHOWN = {
     "job": and_(_JOB.c.id.is_not(None), _visible(_JOB)),
     "dataset": and_(
         _LEAD.c.id.is_not(None),
-        _visible(_LEAD),
+        or_(
+            _visible(_LEAD),
+            # it is one under all of its names: an event that gives any of them shows it
+            exists().where(
+                _NAME.c.canonical == _LEAD.c.id,
+                or_(_LEAD.c.hidden_at < _NAME.c.last_seen, _LEAD.c.hidden_at < _NAME.c.shown_at),
+            ),
+        ),
         # a name that only a rule of before made stands for nothing
         or_(_OWN.c.last_seen.is_not(None), _OWN.c.canonical.is_not(None)),
     ),

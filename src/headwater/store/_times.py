@@ -88,7 +88,7 @@ def _quarters(since: int, until: int) -> tuple[int, int, int]:
 
 _APPEARED = {
     "jobs": "SELECT first_seen FROM jobs WHERE first_seen < ?",
-    "datasets": "SELECT first_seen FROM datasets WHERE first_seen < ? AND (canonical IS NULL OR canonical = id)",
+    "datasets": "SELECT min(first_seen) FROM datasets WHERE first_seen < ? GROUP BY coalesce(canonical, id)",
     "sources": (
         "SELECT min(first_seen) FROM (SELECT coalesce(source, 'default') AS name, first_seen FROM datasets"
         " UNION ALL SELECT name, first_seen FROM named WHERE kind = 'source') AS every"
