@@ -107,6 +107,8 @@ def test_any_time_is_read_to_the_microsecond(moment: datetime) -> None:
         (b'{"eventTime": "2026-01-01T00:00:00Z"}', "", "neither run, job nor dataset"),
         (body(eventTime="yesterday"), "eventTime", "is no ISO 8601 time"),
         (body(eventTime="2026-02-30T00:00:00Z"), "eventTime", "day"),
+        (body(eventTime="9999-12-31T23:59:59-05:00"), "eventTime", "not of the years"),
+        (body(eventTime="0001-01-01T00:00:00+01:00"), "eventTime", "not of the years"),
         (body(eventType="DONE"), "eventType", "is none of ABORT"),
         (body(run={}), "run.runId", "missing"),
         (body(run={"runId": None}), "run.runId", "expected `str`"),

@@ -116,6 +116,10 @@ _decode = msgspec.json.Decoder(_Wire).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
+_FIRST, _LAST = (
+    (each.replace(tzinfo=timezone.utc) - _EPOCH) // _MICROSECOND for each in (datetime.min, datetime.max)
+)
+"""What can be told as a time again: a zone may lead out of the years that there are."""
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
 # What msgspec's RFC 3339 reader refuses and producers send: no seconds (Java's ZonedDateTime drops them
 # at :00), an offset without colon, a zone id in brackets, a comma before the fraction.
@@ -256,7 +260,10 @@ def micros(text: str) -> int:
     day, minute, second, fraction, zone = found.groups()
     zone = "+00:00" if zone in (None, "Z", "z") else zone if ":" in zone else f"{zone[:3]}:{zone[3:] or '00'}"
     moment = datetime.fromisoformat(f"{day}T{minute}{second or ':00'}{zone}")
-    return (moment - _EPOCH) // _MICROSECOND + int((fraction or "0").ljust(6, "0")[:6])
+    stamp = (moment - _EPOCH) // _MICROSECOND + int((fraction or "0").ljust(6, "0")[:6])
+    if not _FIRST <= stamp <= _LAST:
+        raise ValueError(f"{text[:64]!r} is in UTC not of the years 1 to 9999")
+    return stamp
 
 
 def run_uuid(text: str) -> str:
