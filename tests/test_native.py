@@ -517,6 +517,29 @@ def test_what_people_say_outlives_events_and_can_be_taken_back() -> None:
     store.close()
 
 
+def test_what_was_said_before_a_dataset_got_its_name_can_be_taken_back() -> None:
+    store = open_store("memory:")
+
+    def edit(node: str, **fields: Any) -> None:
+        _, said = commands_for(store, msgspec.convert({"node": node, **fields}, Edit), by="ann")
+        for each in said:
+            command(store, each)
+
+    ingest(store, [written(1, 1, "load", [], [{"namespace": "hive", "name": "db.t"}])])
+    edit("hive/db.t", description="old", owners=["team-a"], add_tags=["pii", "kept"])
+    link = facet(identifiers=[{"namespace": "hive", "name": "db.t", "type": "TABLE"}])
+    place = {"namespace": "s3://wh", "name": "db/t", "facets": {"symlinks": link}}
+    ingest(store, [written(2, 2, "load", [], [place])])
+    model = show(store, "s3://wh/db/t")
+    assert (model["id"], model["description"]) == ("dataset:s3://wh:db/t", "old")
+    assert [each["tag"] for each in model["tags"]] == ["kept", "pii"]
+    edit("s3://wh/db/t", description=None, owners=None, remove_tags=["pii"])
+    model = show(store, "s3://wh/db/t")
+    assert (model["description"], model["owners"]) == (None, [])
+    assert [each["tag"] for each in model["tags"]] == ["kept"]
+    store.close()
+
+
 rules = st.sampled_from(
     [
         {"namespace": "kafka://{b}:9092", "to_namespace": "kafka://prod"},

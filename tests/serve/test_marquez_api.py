@@ -564,6 +564,26 @@ def test_what_people_say_outlives_events(both: Api) -> None:
     assert both.get(place)["tags"] == ["mine"]
 
 
+def test_a_tag_that_an_event_put_is_taken_off_under_whichever_name_it_was_put(both: Api) -> None:
+    facets = {
+        "tags": facet(tags=[{"key": "pii"}, {"key": "core", "field": "a"}, {"key": "kept", "field": "a"}]),
+        "schema": facet(fields=[{"name": "a", "type": "INT"}]),
+    }
+    mine = {"namespace": "s3a://lake", "name": "orders", "facets": facets}
+    both.tell(told("COMPLETE", "r", "load", "00:00:00", outputs=(mine,)))
+    for place in (q("s3a://lake"), q("s3://lake")):
+        found = both.get(f"/namespaces/{place}/datasets/orders")
+        assert (found["tags"], found["fields"][0]["tags"]) == (["pii"], ["core", "kept"])
+    shown = both.client.get("/hw/v1/show", params={"node": "s3://lake/orders"}).json()
+    assert [each["tag"] for each in shown["tags"]] == ["pii", "core", "kept"]
+    place = f"/namespaces/{q('s3://lake')}/datasets/orders"
+    assert both.send("DELETE", f"{place}/tags/pii")["tags"] == []
+    assert both.send("DELETE", f"{place}/fields/a/tags/core")["fields"][0]["tags"] == ["kept"]
+    both.tell(told("COMPLETE", "s", "load", "01:00:00", outputs=(mine,)))
+    found = both.get(place)
+    assert (found["tags"], found["fields"][0]["tags"]) == ([], ["kept"]), "it stays off"
+
+
 def test_of_many_state_calls_at_once_the_last_by_time_counts(api: Api) -> None:
     api.tell(told("COMPLETE", "r", "load", "00:00:00"))
     made = api.send("POST", "/namespaces/etl/jobs/load/runs", {}, 201)["id"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,6 +15,9 @@ from headwater.facts.commands import Hide, Say, SetAlias, SetTag
 from headwater.naming import DEFAULT_RULES, Aliases, AliasRule
 from headwater.query.nodes import Node, node_id, require_column, resolve
 from headwater.store import Store
+
+if TYPE_CHECKING:
+    from headwater.store import Reader
 
 _SHOWN = 200
 
@@ -41,9 +45,12 @@ def commands_for(store: Store, edit: Edit, by: str = "") -> tuple[str, list[Comm
         node = resolve(reader, edit.node)
         row = reader.nodes(node.kind, [node.number])[node.number]
         column = edit.column if edit.column is not None else node.field
-        if node.kind == "dataset" and (edit.add_tags or isinstance(edit.description, str)):
-            require_column(reader, Node("dataset", node.number, column), reader.edges())
-    kind, namespace, name = node.kind, row["namespace"], row["name"]
+        kind, namespace, name = node.kind, row["namespace"], row["name"]
+        others: list[Unsaid] = []
+        if kind == "dataset":
+            if edit.add_tags or isinstance(edit.description, str):
+                require_column(reader, Node("dataset", node.number, column), reader.edges())
+            others = said_elsewhere(reader, node.number, column or "")
     if column is not None and kind != "dataset":
         raise ConfigError("a column can be named of a dataset only")
     if column is not None and (edit.owners is not msgspec.UNSET or edit.hidden is not None):
@@ -56,26 +63,36 @@ def commands_for(store: Store, edit: Edit, by: str = "") -> tuple[str, list[Comm
     if edit.owners is not msgspec.UNSET:
         owners = [each for each in (_text("owners", each) for each in edit.owners or ()) if each]
         values["owners"] = msgspec.json.encode(owners).decode() if owners else None
-    if values:
+    gone = {each for each, value in values.items() if not value}
+    spoken = [(namespace, name, values)] if values else []
+    spoken += [
+        (each.namespace, each.name, dict.fromkeys(sorted(back)))
+        for each in others
+        if (back := gone & each.words)
+    ]
+    for whose, called, words in spoken:
         said.append(
-            Say(at=at, by=by, kind=kind, namespace=namespace, name=name, field=column or "", values=values)
+            Say(at=at, by=by, kind=kind, namespace=whose, name=called, field=column or "", values=words)
         )
     for tags, live in ((edit.add_tags, True), (edit.remove_tags, False)):
         for tag in tags:
             if not (word := _text("tags", tag)):
                 raise ConfigError("a tag is empty: give it a name")
-            said.append(
-                SetTag(
-                    at=at,
-                    by=by,
-                    kind=kind,
-                    namespace=namespace,
-                    name=name,
-                    field=column or "",
-                    tag=word,
-                    live=live,
+            tagged = [(namespace, name)]
+            tagged += [(each.namespace, each.name) for each in others if not live and word in each.tags]
+            for whose, called in tagged:
+                said.append(
+                    SetTag(
+                        at=at,
+                        by=by,
+                        kind=kind,
+                        namespace=whose,
+                        name=called,
+                        field=column or "",
+                        tag=word,
+                        live=live,
+                    )
                 )
-            )
     if edit.hidden is not None:
         # an event shows a node again, so hiding says when: at the last thing that was heard of it, or now
         said.append(
@@ -91,6 +108,33 @@ def commands_for(store: Store, edit: Edit, by: str = "") -> tuple[str, list[Comm
     if not said:
         raise ConfigError("nothing to change: give description, owners, add_tags, remove_tags or hidden")
     return node_id(kind, namespace, name), said
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaid:
+    """Another name of a dataset, and what was said of the dataset under it: whoever takes it back means that, too."""
+
+    namespace: str
+    name: str
+    words: frozenset[str]
+    tags: frozenset[str]
+
+
+def said_elsewhere(reader: Reader, dataset: int, field: str = "") -> list[Unsaid]:
+    """What is said of a dataset, or of a column of it, under its other names."""
+    others = {ref(*each[1:]): each[1:] for each in reader.names_of(dataset)[1:]}
+    if not others:
+        return []
+    catalogue = reader.catalogue()
+    said, tags = catalogue.said("dataset", others), catalogue.tags("dataset", others)
+    return [
+        Unsaid(
+            *names,
+            words=frozenset(name for column, name in said.get(owner, {}) if column == field),
+            tags=frozenset(tag for column, tag in tags.get(owner, ()) if column == field),
+        )
+        for owner, names in others.items()
+    ]
 
 
 def _text(what: str, value: str | None) -> str | None:

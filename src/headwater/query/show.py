@@ -28,6 +28,9 @@ def show(store: Store, text: str, *, when: When = When(), runs: int = 10) -> dic
 def _head(reader: Reader, node: Node) -> dict[str, Any]:
     row = reader.nodes(node.kind, [node.number])[node.number]
     told = reader.told(node.kind, [node.number])[node.number]
+    owners = [ref(row["namespace"], row["name"])]
+    if node.kind == "dataset":
+        owners = [ref(*each[1:]) for each in reader.names_of(node.number)]
     return {
         "id": node_id(node.kind, row["namespace"], row["name"]),
         "type": node.kind.upper(),
@@ -37,7 +40,7 @@ def _head(reader: Reader, node: Node) -> dict[str, Any]:
         "lastSeen": iso(row["last_seen"]),
         "description": told.description or None,
         "owners": told.owners,
-        "tags": reader.tags(node.kind, ref(row["namespace"], row["name"])),
+        "tags": reader.tags(node.kind, owners),
         "facets": reader.facets(node.kind, node.number),
     }
 

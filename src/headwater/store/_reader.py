@@ -292,15 +292,15 @@ class Reader:
             for row in self._connection.execute(query)
         ]
 
-    def tags(self, kind: str, owner: str) -> Rows:
-        """The tags that are on a job or dataset (its reference) now."""
+    def tags(self, kind: str, owners: Collection[str]) -> Rows:
+        """The tags that are on a job or dataset now, by all of its references; told by several, as the last says."""
         table = TABLE["tags"].c
         query = select(table.field, table.tag, table.value, table.source).where(
-            table.kind == kind, table.owner == owner, table.live == 1
+            table.kind == kind, table.owner.in_(owners), table.live == 1
         )
-        return [
-            dict(row) for row in self._connection.execute(query.order_by(table.field, table.tag)).mappings()
-        ]
+        found = self._connection.execute(query.order_by(table.live_at, table.owner)).mappings()
+        latest = {(row["field"], row["tag"]): dict(row) for row in found}
+        return [latest[each] for each in sorted(latest)]
 
     def aliases(self) -> list[AliasRule]:
         """The alias rules that were set, in the order in which they are tried."""

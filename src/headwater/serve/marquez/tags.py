@@ -12,9 +12,11 @@ from litestar.params import JSONBody, PathParameter
 from headwater.errors import NotFound
 from headwater.facts.commands import Command, Say, SetTag
 from headwater.facts.definitions import Name
+from headwater.query.edits import said_elsewhere
 from headwater.query.marquez import lists
 from headwater.query.marquez.datasets import dataset
 from headwater.query.marquez.jobs import job
+from headwater.query.marquez.nodes import find_dataset
 from headwater.serve.auth import who
 from headwater.serve.marquez import _asking as ask
 
@@ -62,18 +64,22 @@ def _set(
 ) -> None:
     """Put a tag on, or take it off. Marquez writes a field's tags in capitals."""
     name = ask.name_of("a tag", tag.upper() if field else tag, _LONGEST)
-    identity = model["id"]
-    said = SetTag(
-        at=ask.now(),
-        by=who(request),
-        kind=kind,
-        namespace=identity["namespace"],
-        name=identity["name"],
-        field=field,
-        tag=name,
-        live=live,
-    )
-    ask.tell(request.app.state.store, said)
+    store, at, by = request.app.state.store, ask.now(), who(request)
+    own = (model["id"]["namespace"], model["id"]["name"])
+    named = [(own, name)]
+    if kind == "dataset" and not live:
+        # events tag as they like: in small letters, or under another of its names
+        on = [tag for each in model["fields"] if each["name"] == field for tag in each["tags"]]
+        spelt = {name, *(tag for tag in on if tag.upper() == name)}
+        with store.read() as reader:
+            others = said_elsewhere(reader, find_dataset(reader, *own), field)
+        named = [(own, tag) for tag in sorted(spelt)]
+        named += [((each.namespace, each.name), tag) for each in others for tag in sorted(spelt & each.tags)]
+    said = [
+        SetTag(at=at, by=by, kind=kind, namespace=whose, name=called, field=field, tag=tag, live=live)
+        for (whose, called), tag in named
+    ]
+    ask.tell(store, *said)
 
 
 def _tag_dataset(
