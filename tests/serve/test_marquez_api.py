@@ -428,6 +428,17 @@ def test_search_knows_the_case_of_every_letter(both: Api, asked: str) -> None:
     assert [each["name"] for each in both.get("/search", q=asked)["results"]] == ["Übersicht_Straße"]
 
 
+@pytest.mark.parametrize("asked", ["db.orders", "DB.ÖRTE", "lake/", "b.ö"])
+def test_search_finds_a_dataset_by_any_of_its_names(both: Api, asked: str) -> None:
+    for number, (path, table) in enumerate((("lake/1", "db.orders"), ("lake/2", "db.örte"))):
+        link = facet(identifiers=[{"namespace": "hive://meta", "name": table, "type": "TABLE"}])
+        mine = {"namespace": "s3://bucket", "name": path, "facets": {"symlinks": link}}
+        both.tell(told("COMPLETE", f"r{number}", "load", "00:00:00", outputs=(mine,)))
+    found = both.get("/search", q=asked)
+    wanted = {"db.orders": ["lake/1"], "lake/": ["lake/1", "lake/2"]}.get(asked, ["lake/2"])
+    assert ([each["name"] for each in found["results"]], found["totalCount"]) == (wanted, len(wanted))
+
+
 def test_a_dataset_under_a_name_that_no_event_gives_is_found_everywhere(both: Api) -> None:
     """`s3a://` and `s3n://` are `s3://`: what is told of them is told of the one that stands for both."""
     source = facet(name="lake", uri="s3://lake")

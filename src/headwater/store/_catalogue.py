@@ -29,13 +29,16 @@ _SHOWN = {"job": VISIBLE, "dataset": VISIBLE_DATASET}
 _UPDATED = "coalesce(t.last_seen, t.first_seen)"
 _HEARD = {
     "job": _UPDATED,
-    "dataset": f"coalesce((SELECT max(m.last_seen) FROM datasets AS m WHERE m.canonical = t.id), {_UPDATED})",
+    "dataset": (
+        "coalesce(CASE WHEN t.canonical = t.id THEN"
+        f" (SELECT max(m.last_seen) FROM datasets AS m WHERE m.canonical = t.id) END, {_UPDATED})"
+    ),
 }
 """When something was last heard of: of a dataset, under whichever of its names."""
 _EVERY_NAME = "JOIN datasets AS m ON m.id = t.id OR m.canonical = t.id"
 _LED = (
     "(SELECT t.namespace, m.first_seen, m.last_seen, m.shown_at FROM datasets AS m"
-    " JOIN datasets AS t ON t.id = m.canonical) AS led"
+    " JOIN datasets AS t ON t.id = m.canonical WHERE m.canonical <> m.id) AS led"
 )
 """What is told of the datasets of a namespace under names that may be of another, or of none that was ever told."""
 _NEVER = "CAST(NULL AS bigint)"
@@ -217,7 +220,7 @@ class Catalogue:
             if kind not in (None, each):
                 continue
             where = [_SHOWN[each], _holds(each, text)]
-            values.append(f"%{_pattern(folded(text))}%")
+            values += [f"%{_pattern(folded(text))}%"] * where[1].count("?")
             if each == "dataset":
                 where.append(_WHOLE)
             for test, value in (
@@ -354,11 +357,17 @@ class Catalogue:
 
 
 def _holds(kind: str, text: str) -> str:
-    """That a name holds a text in whatever case; of other letters than ASCII's, databases know no other case."""
-    if text.isascii():
-        return "lower(t.name) LIKE ? ESCAPE '\\'"
-    known = f"SELECT d.id / 2 FROM documents AS d WHERE d.id % 2 = {KINDS.index(kind)}"
-    return f"t.id IN ({known} AND d.label LIKE ? ESCAPE '\\')"
+    """That a name holds a text in whatever case: a job's, or any that a dataset has."""
+
+    def named(node: str) -> str:
+        if text.isascii():
+            return f"lower({node}.name) LIKE ? ESCAPE '\\'"
+        # of other letters than ASCII's, databases know no other case
+        known = f"SELECT d.id / 2 FROM documents AS d WHERE d.id % 2 = {KINDS.index(kind)}"
+        return f"{node}.id IN ({known} AND d.label LIKE ? ESCAPE '\\')"
+
+    others = f"SELECT n.canonical FROM datasets AS n WHERE n.canonical <> n.id AND {named('n')}"
+    return f"({named('t')} OR t.id IN ({others}))" if kind == "dataset" else named("t")
 
 
 def _pattern(text: str) -> str:
