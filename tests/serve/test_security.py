@@ -314,6 +314,9 @@ def test_a_page_of_another_site_cannot_write_by_a_browser() -> None:
         asked = {"Origin": "https://ui.example.org", "Access-Control-Request-Method": "POST"}
         allowed = client.options("/api/v1/lineage", headers=asked)
         assert allowed.headers["Access-Control-Allow-Origin"] == "https://ui.example.org"
+        follows = {**asked, "Access-Control-Request-Method": "GET"}  # by `fetch`, which can send a key
+        follows["Access-Control-Request-Headers"] = "authorization, last-event-id"
+        assert client.options("/hw/v1/changes", headers=follows).status_code == 204
         asked["Origin"] = "https://evil.example.org"
         refused = client.options("/api/v1/lineage", headers=asked)
         assert refused.headers.get("Access-Control-Allow-Origin") not in ("*", "https://evil.example.org")

@@ -187,7 +187,14 @@ def _cors(serving: Serving) -> CORSConfig:
     return CORSConfig(
         allow_origins=list(serving.cors_origins),
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"],
-        allow_headers=["Authorization", "Content-Type", "Content-Encoding", "X-API-Key", "X-Correlation-ID"],
+        allow_headers=[
+            "Authorization",
+            "Content-Type",
+            "Content-Encoding",
+            "Last-Event-ID",
+            "X-API-Key",
+            "X-Correlation-ID",
+        ],
         expose_headers=["X-Correlation-ID", "Retry-After", "Location"],
     )
 
