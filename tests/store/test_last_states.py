@@ -43,7 +43,8 @@ def told(event: Event) -> bytes:
         "job": {"namespace": "n", "name": f"job {job}"},
     }
     if child:
-        parent = {"run": {"runId": str(UUID(int=9))}, "job": {"namespace": "n", "name": "flow"}}
+        # a run that only its child tells of, of a job that has others
+        parent = {"run": {"runId": str(UUID(int=9))}, "job": {"namespace": "n", "name": "job 0"}}
         body["run"]["facets"] = {"parent": {"_producer": "p", "_schemaURL": "s", **parent}}
     return json.dumps(body).encode()
 
@@ -77,6 +78,7 @@ def as_they_stand(store: Store) -> None:
         jobs = {name for name, last in wanted.items() if last is not None and state(last) == word}
         assert page["totalCount"] == len(jobs), word
         assert {each["name"] for each in page["jobs"]} <= jobs
+        assert {each["latestRun"]["state"] for each in page["jobs"]} <= {word}
         assert len(page["jobs"]) == min(2, len(jobs))
     every = job_page(store, None, [], 100, 0)["jobs"]
     ran = [wanted[each["name"]] is not None for each in every]

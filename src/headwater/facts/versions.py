@@ -17,6 +17,8 @@ from headwater.facts.derive import RANK
 
 COMPLETE = f"{RANK['COMPLETE']} COMPLETE"
 """The state of a run that ended well, as rows keep it."""
+RUNNING = f"{RANK['RUNNING']} RUNNING"
+"""The state of a run that has begun; of one of which only its children told, too."""
 Shown = Mapping[str, bytes]
 """run -> the version it shows"""
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from headwater.facts.contents import facet_of
 from headwater.facts.definitions import NEW
-from headwater.facts.versions import COMPLETE
+from headwater.facts.versions import COMPLETE, RUNNING
 from headwater.store import _versions as versions
 from headwater.store._bodies import BODIES
 from headwater.store._driver import among, cursor_of, listed
@@ -131,7 +131,10 @@ class History:
         ):
             found.setdefault(row[2], []).append(_row(row))
         for job, rows in found.items():
-            rows.sort(key=lambda row: (row["first_seen"], row["run_id"]), reverse=True)
+            # of those of one moment that which `jobs.last_state` tells, so that a list by state shows this state
+            rows.sort(
+                key=lambda row: (row["first_seen"], row["state"] or RUNNING, row["run_id"]), reverse=True
+            )
             newest = rows[:limit]  # more where some were first heard of in the same microsecond
             found[job] = sorted(newest, key=lambda row: bool(row["state"] == NEW))
         return found

@@ -9,7 +9,7 @@ from typing import Any
 from headwater.facts.definitions import NEW
 from headwater.facts.fold import Tables
 from headwater.facts.tables import Type
-from headwater.facts.versions import COMPLETE, version_of
+from headwater.facts.versions import COMPLETE, RUNNING, version_of
 from headwater.store._driver import Cursor, among, listed
 from headwater.store._upsert import Ids
 
@@ -19,8 +19,9 @@ Named = tuple[set[str], set[str]]
 
 
 _LAST_STATE = (
-    "coalesce((SELECT coalesce(r.state, '3 RUNNING') FROM runs AS r"
-    f" WHERE r.job = t.id AND coalesce(r.state, '') <> '{NEW}' ORDER BY r.first_seen DESC, r.state DESC LIMIT 1),"
+    f"coalesce((SELECT coalesce(r.state, '{RUNNING}') FROM runs AS r"
+    f" WHERE r.job = t.id AND coalesce(r.state, '') <> '{NEW}'"
+    f" ORDER BY r.first_seen DESC, coalesce(r.state, '{RUNNING}') DESC LIMIT 1),"
     " (SELECT r.state FROM runs AS r WHERE r.job = t.id LIMIT 1))"
 )
 """Of the last run that has begun; one of which only its children told has. Of a job whose runs were only made by hand: that."""

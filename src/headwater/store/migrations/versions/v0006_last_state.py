@@ -17,7 +17,8 @@ def upgrade() -> None:
     op.add_column("jobs", sa.Column("last_state", _WORDS))
     op.execute(
         "UPDATE jobs SET last_state = coalesce((SELECT coalesce(r.state, '3 RUNNING') FROM runs AS r"
-        " WHERE r.job = jobs.id AND coalesce(r.state, '') <> '0 NEW' ORDER BY r.first_seen DESC, r.state DESC LIMIT 1),"
+        " WHERE r.job = jobs.id AND coalesce(r.state, '') <> '0 NEW'"
+        " ORDER BY r.first_seen DESC, coalesce(r.state, '3 RUNNING') DESC LIMIT 1),"
         " (SELECT r.state FROM runs AS r WHERE r.job = jobs.id LIMIT 1))"
     )
     op.drop_index("ix_runs_first_seen", "runs")
