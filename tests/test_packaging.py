@@ -104,7 +104,7 @@ def test_the_unit_and_the_image_leave_the_file_its_say(tmp_path: Path) -> None:
     """What stands in the environment goes before a file, so neither may set what an administrator writes there."""
     (tmp_path / "headwater").mkdir()
     (tmp_path / "headwater" / "headwater.toml").write_text(
-        'spool = "/elsewhere"\n[store]\nurl = "postgresql://h@db/lineage"\nmigrate_on_open = false\n'
+        'spool = "/elsewhere"\nlog_level = "DEBUG"\n[serve]\nlog_format = "text"\n[store]\nurl = "postgresql://h@db/lineage"\nmigrate_on_open = false\n'
     )
     unit = re.findall(r"^Environment=(\w+)=(.*)$", UNIT.read_text(), re.MULTILINE)
     image = re.findall(r"(\w+)=(\S+)", dict(instructions())["ENV"])
@@ -114,6 +114,18 @@ def test_the_unit_and_the_image_leave_the_file_its_say(tmp_path: Path) -> None:
         found = config.load(environ=environment, home=Path("/nonexistent"), cwd=Path("/nonexistent"))
         assert (found.store, str(found.spool)) == ("postgresql://h@db/lineage", "/elsewhere")
         assert found.rooms["store"] == {"migrate_on_open": False}
+        assert (found.log_level, config.options(found, "serve")["log_format"]) == ("DEBUG", "text")
+
+
+def test_the_image_tells_of_requests_as_json() -> None:
+    own = ROOT / "packaging" / "headwater.toml"
+    assert f"{own.relative_to(ROOT)} /etc/headwater/headwater.toml" in [
+        rest for name, rest in instructions() if name == "COPY"
+    ]
+    environment = {"HEADWATER_CONFIG": str(own)}
+    found = config.load(environ=environment, home=Path("/nonexistent"), cwd=Path("/nonexistent"))
+    assert config.check_rooms(found) == []
+    assert (found.log_level, config.options(found, "serve")["log_format"]) == ("INFO", "json")
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
