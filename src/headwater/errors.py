@@ -124,7 +124,7 @@ class StoreError(HeadwaterError):
     """The store cannot be opened, read or written.
 
     `retryable` tells whether the same may go well later: the database was restarted, another writer held the lock.
-    `cause` is a word that is the same each time: `gone`, `locked`, `full`.
+    `cause` is a word that is the same each time: `gone`, `locked`, `full`; `value` where it cannot hold what is written.
     """
 
     def __init__(self, message: str, *, retryable: bool = False, cause: str = "other") -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from headwater.errors import ConfigError, EventError
+from headwater.errors import ConfigError, EventError, StoreError
 from headwater.event import Event, Limits, parse
 from headwater.facts import Command, Row, Tables, derive, derive_command, fold, remains
 from headwater.facts.commands import digest_command, encode_command, parse_command
@@ -78,12 +78,37 @@ def ingest(
         else:
             fold(rows, tables)
             entries.append(Entry(digest, event.kind, event.time, event.raw))
-    rejects = [reject(fault, bytes(payloads[position]), redaction) for position, fault in refused]
-    batch = Batch(entries, tables, rejects, offsets=offsets)
-    stored = store.write(batch) if entries or rejects or offsets else 0
+
+    def write(found: Sequence[Entry], rows: Tables) -> int:
+        rejects = [reject(fault, bytes(payloads[position]), redaction) for position, fault in refused]
+        batch = Batch(found, rows, rejects, offsets=offsets)
+        return store.write(batch) if found or rejects or offsets else 0
+
+    try:
+        stored = write(entries, tables)
+    except StoreError as fault:
+        if fault.cause != "value" or not entries:
+            raise
+        stored, unheld = _write_apart(store, entries)
+        refused += [(events[digest][0], why) for digest, why in unheld]
+        write([], {})
     return Outcome(
         len(payloads), stored, len(payloads) - len(refused) - stored, tuple(sorted(refused, key=_position))
     )
+
+
+def _write_apart(store: Store, entries: Sequence[Entry]) -> tuple[int, list[tuple[bytes, EventError]]]:
+    """Write events one by one, as one of them holds what the database cannot: the others must not wait for it for ever."""
+    stored, unheld = 0, list[tuple[bytes, EventError]]()
+    for each in entries:
+        try:
+            stored += store.write(Batch([each], fold(rows_of(each.kind, each.raw))))
+        except StoreError as fault:
+            if fault.cause != "value":
+                raise
+            why = str(fault).removeprefix(f"store {store.url}: ")
+            unheld.append((each.digest, EventError("", f"the store cannot hold it: {why}")))
+    return stored, unheld
 
 
 def read_event(payload: bytes, limits: Limits, redaction: Redaction) -> Event:

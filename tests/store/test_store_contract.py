@@ -69,6 +69,25 @@ def test_long_texts_in_facets_keep_no_event_from_being_stored(opener: Opener) ->
         assert store.check() == []
 
 
+def test_what_a_store_cannot_hold_keeps_no_other_event_out(opener: Opener) -> None:
+    """A name within the limit may be more than an index of Postgres takes, where it does not pack well."""
+    noon = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    long = "".join(uuid4().hex for _ in range(2_000))[:4_000]
+    told = [make("COMPLETE", noon, job=("etl", name), run_id=str(uuid4())).raw for name in ("a", long, "b")]
+    with closing(opener()) as store:
+        read = [Offset("c", "t", 0, 0, 3)]
+        outcome = ingest(store, told, offsets=read)
+        refused = [1] if store.url.startswith("postgresql") else []
+        assert [position for position, _ in outcome.rejected] == refused
+        assert (outcome.stored, store.counts()["rejects"]) == (3 - len(refused), len(refused))
+        assert store.offsets("c", "t") == {0: 3}
+        for _, why in outcome.rejected:
+            assert why.reason.startswith("the store cannot hold it: index row size"), why
+        again = ingest(store, told)
+        assert (again.stored, len(again.rejected)) == (0, len(refused))
+        assert store.check() == []
+
+
 def test_a_batch_is_written_whole_and_once(opener: Opener) -> None:
     store = opener()
     lines = list(recorded())

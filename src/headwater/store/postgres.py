@@ -38,6 +38,8 @@ _BUSY = (
     errors.SerializationFailure,
     errors.TooManyConnections,
 )
+_UNHELD = (psycopg.DataError, errors.ProgramLimitExceeded)
+"""Of what is written, not of the database: a name that no index can hold, say."""
 _FULL = (errors.DiskFull, errors.OutOfMemory, errors.InsufficientResources)
 
 
@@ -356,6 +358,8 @@ def told(url: str, fault: Exception) -> StoreError:
         return StoreError(
             f"{shown} (the database is not there, or was restarted)", retryable=True, cause="gone"
         )
+    if isinstance(cause, _UNHELD):
+        return StoreError(shown, cause="value")
     if isinstance(cause, exc.TimeoutError):
         return StoreError(
             f"{shown}: every connection is taken; see `pool_size`", retryable=True, cause="busy"
