@@ -13,6 +13,8 @@ import msgspec
 if TYPE_CHECKING:
     import httpx
 
+TRY_AGAIN = frozenset({408, 425, 429, 500, *range(502, 600)})  # 507: a disk is full; 52x: of proxies
+
 
 class Refusal(msgspec.Struct, frozen=True):
     """Why the server did not take an event, and whether it may take it later."""

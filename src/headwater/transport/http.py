@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from headwater.errors import ConfigError, TransportError
-from headwater.transport._answers import Refusal, backoff, failed, named, reason, retry_after
+from headwater.transport._answers import TRY_AGAIN, Refusal, backoff, failed, named, reason, retry_after
 from headwater.transport._auth import authorization, header, trust
 from headwater.transport._options import flag, number, refuse_closed, whole
 
@@ -26,7 +26,6 @@ BATCH = 1000  # events in one request; Correlator takes no more
 LONGEST_WAIT = 10.0  # seconds: a server that asks for more is left alone until the next send
 PATIENCE = 15.0  # seconds after which no further attempt is begun: the host waits meanwhile
 LISTED = 5  # refusals told in an error
-TRY_AGAIN = frozenset({408, 425, 429, 500, *range(502, 600)})  # 507: a disk is full; 52x: of proxies
 TRY_SMALLER = frozenset({400, 413, 422})  # said of a batch: it is too large, or one event in it is bad
 NO_BATCHES = frozenset({404, 405, 501})
 PROFILES: Mapping[str, tuple[str | None, bool]] = {

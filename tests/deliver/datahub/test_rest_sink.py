@@ -101,6 +101,8 @@ PASSING = [
     Answer(502),
     Answer(503),
     Answer(504),
+    Answer(507),
+    Answer(522),
     Answer(200, {"value": "ok"}, truncated=True),
 ]
 

@@ -18,7 +18,7 @@ from headwater.deliver.datahub.sinks import fault_of
 from headwater.deliver.datahub.wire import for_gms
 from headwater.errors import TooLarge, TransportError
 from headwater.naming import scrub
-from headwater.transport._answers import backoff, retry_after
+from headwater.transport._answers import TRY_AGAIN, backoff, retry_after
 
 if TYPE_CHECKING:
     import httpx
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 BATCH, BATCH_BYTES = 200, 15 * 1024 * 1024  # what GMS takes at once
 LONGEST_WAIT = 30.0
 PATIENCE = 60.0  # seconds after which no further attempt is begun
-_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _TRY_SMALLER = frozenset({400, 413, 422})
 _NO_BATCHES = frozenset({404, 405, 501})
 
@@ -165,7 +164,7 @@ class RestSink:
                         f"no answer from {self._shown}: {why}", retryable=True, cause="unreachable"
                     ) from None
             else:
-                if answer.status_code not in _TRY_AGAIN:
+                if answer.status_code not in TRY_AGAIN:
                     return answer
                 asked = retry_after(answer.headers.get("Retry-After", ""))
                 wait = wait if asked is None else asked
@@ -188,7 +187,7 @@ class RestSink:
         hint = ": set the option token" if code in (401, 403) else ""
         return TransportError(
             f"{self._shown} answered {code} {self._reason(answer)}{hint}",
-            retryable=code in _TRY_AGAIN,
+            retryable=code in TRY_AGAIN,
             retry_after=asked,
             cause=f"http_{code}",
         )
