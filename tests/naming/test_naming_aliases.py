@@ -1,11 +1,12 @@
 import json
+from time import process_time
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import ConfigError
-from headwater.naming import DEFAULT_RULES, PLATFORMS, Aliases, AliasRule, database, from_jdbc
+from headwater.naming import DEFAULT_RULES, PLATFORMS, Aliases, AliasRule, _rule, database, from_jdbc
 
 FOREIGN = [
     ("postgresql://H/x", "t", "postgres://H/x", "t"),
@@ -180,3 +181,31 @@ def test_the_default_rules_are_canonical_too(namespace, name):
     aliases = Aliases(DEFAULT_RULES)
     once = aliases.rewrite(namespace, name)
     assert aliases.rewrite(*once) == once
+
+
+@pytest.mark.parametrize(
+    ("rules", "namespace", "canonical"),
+    [
+        (DEFAULT_RULES, f"redshift://{'.' * 3000}x", f"redshift://{'.' * 3000}x:5439"),
+        (["k://{a*}.{b*}.{c*}:9 -> k://{a}|{b}|{c}"], f"k://{'.' * 3000}", None),
+        (["k://{a*}.{b*}.{c*}:9 -> k://{a}|{b}|{c}"], f"k://{'.' * 3000}:9", f"k://{'.' * 2996}|.|."),
+        (["k://{a}.{b*} -> n://{a}|{b}"], f"k://{'x.' * 1000}/.", f"n://{'x.' * 999}x|/."),
+    ],
+    ids=["default", "no match", "match", "slash"],
+)
+def test_a_long_name_is_matched_in_no_time(rules, namespace, canonical):
+    aliases, begun = Aliases(rules), process_time()
+    assert aliases.rewrite(namespace, "t")[0] == (canonical or namespace)
+    assert process_time() - begun < 1.0
+
+
+@given(st.from_regex(r"(a|/|\.|V|W){1,6}", fullmatch=True), st.text("a/.b", max_size=9))
+@example("V.W.V", "a.b/.a.b")
+def test_a_long_text_is_matched_as_a_short_one_is(pattern, text):
+    for at in range(pattern.count("V") + pattern.count("W")):
+        kind = next(each for each in pattern if each in "VW")
+        pattern = pattern.replace(kind, f"{{v{at}}}" if kind == "V" else f"{{v{at}*}}", 1)
+    short = _rule._find(pattern, text)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_rule, "_SHORT", -1)
+        assert _rule._find(pattern, text) == short

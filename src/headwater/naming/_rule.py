@@ -10,12 +10,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from headwater.errors import ConfigError
 
 _BRACE = re.compile(r"\{([^{}]*)\}")
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\*?)")
 _PLACE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\*?(?::(lower|upper))?")
+_SHORT = 1_000_000  # steps: what a regular expression tries at most on a text that is left to it
 _FIELDS = ("namespace", "name", "to_namespace", "to_name")
 
 
@@ -61,10 +63,10 @@ class AliasRule:
         for pattern, text in ((self.namespace, namespace), (self.name, name)):
             if pattern is None:
                 continue
-            found = _compile(pattern).fullmatch(text)
+            found = _find(pattern, text)
             if found is None:
                 return None
-            for key, value in found.groupdict().items():
+            for key, value in found.items():
                 if values.setdefault(key, value) != value:  # one variable, one value
                     return None
         return (
@@ -142,6 +144,55 @@ def _compile(pattern: str) -> re.Pattern[str]:
             made += f"(?P={variable})" if variable in seen else f"(?P<{variable}>{anything})"
             seen.add(variable)
     return re.compile(made, re.DOTALL)
+
+
+def _find(pattern: str, text: str) -> Mapping[str, str] | None:
+    """What the variables stand for, the first as long as it can be; None where the text does not match.
+
+    A regular expression goes back over a text once more for each variable, which takes a long one minutes.
+    """
+    compiled, (head, places) = _compile(pattern), _places(pattern)
+    repeats = len(places) > compiled.groups  # of which only a regular expression knows that they are the same
+    if repeats or not places or len(text) ** len(places) <= _SHORT:
+        found = compiled.fullmatch(text)
+        return None if found is None else found.groupdict()
+    return _walk(head, places, text) if text.startswith(head) and text.endswith(places[-1][2]) else None
+
+
+def _walk(head: str, places: list[tuple[str, bool, str]], text: str) -> dict[str, str] | None:
+    """As the regular expression finds it, in one pass from the end for each variable."""
+    fits = [False] * len(text) + [True]  # whether what follows a variable can begin here
+    ends: list[list[int]] = []
+    for _, anything, literal in reversed(places):
+        furthest, reached = -1, [-1] * (len(text) + 1)
+        for at in range(len(text) - len(literal) - 1, -1, -1):
+            if text[at] == "/" and not anything:
+                furthest = -1
+                continue
+            if furthest < 0 and fits[at + 1 + len(literal)] and text.startswith(literal, at + 1):
+                furthest = at + 1
+            reached[at] = furthest
+        fits = [end >= 0 for end in reached]
+        ends.append(reached)
+    at, values = len(head), {}
+    for (variable, _, literal), reached in zip(places, reversed(ends), strict=True):
+        end = reached[at]
+        if end < 0:  # only of the first: the others fit where it does
+            return None
+        values[variable] = text[at:end]
+        at = end + len(literal)
+    return values
+
+
+@lru_cache(maxsize=8192)
+def _places(pattern: str) -> tuple[str, list[tuple[str, bool, str]]]:
+    """What a pattern begins with; then each variable, whether it may hold slashes, and what follows it."""
+    pieces = _pieces(pattern)
+    return pieces[0][0], [
+        (brace.removesuffix("*"), brace.endswith("*"), literal)
+        for (_, brace), (literal, _) in pairwise(pieces)
+        if brace is not None
+    ]
 
 
 def _check_template(template: str, known: set[str]) -> None:
