@@ -101,6 +101,16 @@ TEXTS = [
     'OPTIONS (dbtable "t",\n  `sfPassword` "S"\n)',
     "OPTIONS ('token' 'S', a 'b')",
     "CREATE USER fred PASSWORD 'S'",
+    "CREATE USER 'fred'@'%' IDENTIFIED WITH caching_sha2_password BY 'S' REQUIRE SSL",
+    "alter user fred identified by S;",
+    "CREATE DATABASE LINK l CONNECT TO scott IDENTIFIED BY S USING 'db'",
+    "GRANT CONNECT, RESOURCE TO scott IDENTIFIED BY S",
+    '{"sql": "ALTER USER fred IDENTIFIED BY \\"S\\""}',
+    "curl -su fred:S http://h",
+    "curl \\\n -X POST -u 'fred:S' http://h",
+    "curl -ufred:S --proxy-user carl:S http://h",
+    '["curl", "-u", "fred:S", "http://h"]',
+    "tool --user=fred:S",
     "-----BEGIN PRIVATE KEY-----\nS\n-----END PRIVATE KEY-----",
 ]
 
@@ -157,8 +167,8 @@ def test_scrubbing_takes_every_secret_and_is_done_once(form, password):
     )
     for quote in ("'", '"', '\\"'):
         text = text.replace(f"{quote}S{quote}", f"{quote}{password}{quote}")
-    for word in ("Bearer", "Basic", "--password"):
-        text = text.replace(f"{word} S", f"{word} {password}")
+    for word in ("Bearer ", "Basic ", "--password ", "BY ", "by ", "fred:", "carl:"):
+        text = text.replace(f"{word}S", f"{word}{password}")
     assert "hunter2" in text
     once = scrub(text)
     assert "hunter2" not in once
@@ -178,6 +188,9 @@ def test_scrubbing_takes_every_secret_and_is_done_once(form, password):
         "select a.token_count from t where x = 1",
         "Unrecognized token 'x': was expecting 'null'",
         "OPTIONS (url 'jdbc:postgresql://db/shop', dbtable \"t\")",
+        "rows: each is identified by id; a user is identified by mail",
+        "docker run -u app:app --user=1000:1000 image; pip install --user http://h/x",
+        "curl -u fred -o a:b http://h:80",
         "",
     ],
 )
@@ -186,6 +199,8 @@ def test_what_is_no_secret_stays(text):
 
 
 def test_what_scrubbing_leaves():
+    assert scrub("curl --user fred:123 -u 'a:b c' h") == f"curl --user fred:{HIDDEN} -u 'a:{HIDDEN}' h"
+    assert scrub("create user a identified by b; x") == f"create user a identified by {HIDDEN}; x"
     assert (
         scrub("jdbc:sqlserver://h;user=a;password=x;db=d")
         == f"jdbc:sqlserver://h;user=a;password={HIDDEN};db=d"
@@ -311,6 +326,11 @@ def test_no_text_is_refused(text):
 
 
 UNITS = [
+    "identified by '",
+    "grant a to ",
+    "curl -u ",
+    "-u a:b ",
+    "--user '",
     "a=",
     "(a=",
     "http://",

@@ -54,6 +54,20 @@ _SAID = frozenset({"token", "signature", "cookie"})
 """Words that messages put before what they quote (`Unrecognized token 'x'`)."""
 _IN_BRACKETS = re.compile(r"(\(\s{0,9}([\w.\-]+)\s{0,9}=\s{0,9})([^()]+)")
 _ARGUMENT = re.compile(r"(?<!\S)(--?([\w.\-]+)\s{1,9})(\S+)")
+_IDENTIFIED = re.compile(  # a password of SQL in quotes
+    r"""(\bidentified\s{1,9}(?:(?:with|via)\s{1,9}\S{1,64}\s{1,9}(?:by|as|using)|by)\s{1,9}(?:(?:values|password)\s{1,9})?"""
+    r"""(?P<quote>\\?["']))(?:(?!(?P=quote))(?:\\.|[^\\])|(?P=quote){2})*""",
+    re.IGNORECASE | re.DOTALL,
+)
+_IDENTIFIED_BARE = re.compile(  # one without, where a statement leads to it: `rows identified by id` holds none
+    r"""(\b(?:(?:create|alter)\s{1,9}(?:user|role)(?:\s{1,9}if\s{1,9}(?:not\s{1,9})?exists)?|connect\s{1,9}to"""
+    r"""|grant\s[^;]{1,200}?\sto)\s{1,9}\S{1,128}\s{1,9}identified\s{1,9}by\s{1,9})(?!values\s)[^\s"'`\\;,()]+""",
+    re.IGNORECASE,
+)
+_USER_AND_PASSWORD = re.compile(  # `-u` is curl's, and the user and group of other commands
+    r"""(?<![^\s"'])((?P<short>-[A-Za-z#]{0,8}[uU](?:["'],?)?\s{1,9}|-[uU])|--(?:proxy-)?user(?:=|(?:["'],?)?\s{1,9}))"""
+    r"""(?P<user>(?P<quote>\\?["'])[^:"'\\\n]{0,256}:|[^\s:/"'\\]{0,256}:)(?!//)(?P<password>(?(quote)(?:(?!(?P=quote)).)+|[^\s"'\\]+))""",
+)
 # the lengths are bounded so that no text, however made, costs more than linear time
 _USERINFO = re.compile(
     r"(?<![\w+.\-])(?P<scheme>[A-Za-z][\w+.\-]{0,40}):(?P<slashes>/{2,4})(?P<info>[^\s/?#\"'<>]{0,2048})@"
@@ -73,7 +87,7 @@ _SHAPED = re.compile(  # secrets that are known by their own shape
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     re.DOTALL,
 )
-_HINTS = re.compile(r"[@=:'\"]|%3D|--|-----BEGIN|bearer|eyJ|AKIA|ASIA", re.IGNORECASE)
+_HINTS = re.compile(r"[@=:'\"]|%3D|--|-----BEGIN|bearer|identified|eyJ|AKIA|ASIA", re.IGNORECASE)
 _DEPTH = 64
 
 
@@ -154,6 +168,9 @@ def _scrub(text: str, more: tuple[re.Pattern[str], ...]) -> str:
     text = _SLASHED.sub(r"\g<before>", text)
     text = _HEADER.sub(rf"\1{HIDDEN}", text)
     text = _BEARER.sub(rf"\1{HIDDEN}", text)
+    text = _IDENTIFIED.sub(rf"\1{HIDDEN}", text)
+    text = _IDENTIFIED_BARE.sub(rf"\1{HIDDEN}", text)
+    text = _without_curls(text)
     text = _IN_BRACKETS.sub(lambda m: f"{m[1]}{HIDDEN}" if _hides(m[2], more) else m[0], text)
     text = _ARGUMENT.sub(lambda m: f"{m[1]}{HIDDEN}" if _hides(m[2], more) else m[0], text)
     kept, position = [], 0
@@ -177,6 +194,19 @@ def _is_option(text: str, found: re.Match[str]) -> bool:
     """Whether a word before a quoted text is a setting of SQL, which needs no `=`: `OPTIONS (user 'fred', password 'x')`."""
     before = text[max(0, found.start() - 32) : found.start()].rstrip(" \t\r\n\\'\"`")
     return found[1].lower() not in _SAID or before.endswith(("(", ","))
+
+
+def _without_curls(text: str) -> str:
+    """A text without the passwords that commands take with a user: `-u fred:x`."""
+    first = text.find("curl")
+
+    def one(found: re.Match[str]) -> str:
+        of_curl = 0 <= first < found.start()
+        if not of_curl and (found["short"] or found["password"].isdigit()):
+            return found[0]  # a user and a group
+        return f"{found[1]}{found['user']}{HIDDEN}"
+
+    return _USER_AND_PASSWORD.sub(one, text)
 
 
 def _without_user(found: re.Match[str]) -> str:
