@@ -72,6 +72,16 @@ def find(kind: str, name: object, table: Table) -> Factory:
     raise UnknownName(kind, name, [*table, *outside])
 
 
+def require_host(parts: SplitResult, example: str = "http://host:port") -> None:
+    """Refuse a url that names no host, or a port that there is not."""
+    if not parts.hostname:
+        raise ConfigError(f"url: names no host: write {example}")
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ConfigError(f"url: names no port that there is: write {example}") from None
+
+
 def known(kind: str, table: Table) -> list[str]:
     """Every name that `find` answers to."""
     return sorted({*table, *installed(kind)})

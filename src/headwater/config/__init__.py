@@ -51,6 +51,7 @@ ARGUMENT, DEFAULT = "argument", "default"
 
 
 _CORE = {setting.name: setting for setting in SETTINGS}
+_SERVERS = ("http", "https", "datahub+rest")  # one host and port; what others name, they read themselves
 _OWN_URL = ("store", "transport")  # options of these belong to the url they are written with
 
 
@@ -205,7 +206,7 @@ def _furnish(room: str, checked: Mapping[str, Any]) -> None:
 
 
 def _look_up(settings: Settings, room: str) -> None:
-    """Refuse a url that nothing here answers to."""
+    """Refuse a url that nothing here answers to, or whose host cannot be read."""
     table = ROOMS[room].table
     if not table or settings.origins.get(room, DEFAULT) == DEFAULT:
         return
@@ -213,6 +214,13 @@ def _look_up(settings: Settings, room: str) -> None:
     kind = settings.rooms.get(room, {}).get("type", url.partition(":")[0])
     if kind not in (known := plugins.known(room, imported(table))):
         raise ConfigError(f"{settings.origins[room]}: {room}: {UnknownName('kind of url', kind, known)}")
+    try:
+        parts = plugins.split(room, url)
+        if parts.scheme in _SERVERS:
+            plugins.require_host(parts, f"{parts.scheme}://host:port")
+    except ConfigError as fault:
+        told = str(fault).removeprefix("url: ").removeprefix(f"{room}: ")
+        raise ConfigError(f"{settings.origins[room]}: {room}: {told}") from None
 
 
 def check_file(path: Path) -> list[str]:

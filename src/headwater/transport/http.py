@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from headwater.errors import ConfigError, TransportError
+from headwater.plugins import require_host
 from headwater.transport._answers import TRY_AGAIN, Refusal, backoff, failed, named, reason, retry_after
 from headwater.transport._auth import authorization, header, trust
 from headwater.transport._options import flag, number, refuse_closed, whole
@@ -77,12 +78,9 @@ class HttpTransport:
         direct: bool | str = False,
     ) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in ("http", "https"):
             raise ConfigError("url: names no host: write http://host:port")
-        try:
-            _ = parts.port
-        except ValueError:
-            raise ConfigError("url: names no port that there is: write http://host:port") from None
+        require_host(parts)
         if compression not in (None, "", "none", "gzip", "zstd"):
             raise ConfigError(f"compression: {compression!r} is not offered: gzip, zstd or none")
         if profile not in PROFILES:

@@ -162,6 +162,7 @@ def test_files_by_url(tmp_path: Path, opened: Any) -> None:
 
 WRONG = [
     ("datahub+rest://", {}, "names no host"),
+    ("datahub+rest://gms:port", {}, "names no port"),
     ("datahub+rest://me:secret@gms", {}, "holds no user"),
     ("datahub+file://host/x", {}, "names no file"),
     ("datahub+kafka:///x", {}, "names no brokers"),

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from headwater.deliver.datahub.sinks import Sink
 from headwater.errors import ConfigError, NotInstalled
+from headwater.plugins import require_host
 from headwater.transport._auth import trust
 from headwater.transport._options import flag, number
 
@@ -71,8 +72,7 @@ def _rest(url: str, given: dict[str, Any], timeout: float, most: int, retries: i
     from headwater.deliver.datahub.sinks.rest import RestSink
 
     parts = urlsplit(url)
-    if not parts.hostname:
-        raise ConfigError("url: names no host: write datahub+rest://host:8080")
+    require_host(parts, "datahub+rest://host:8080")
     secure = flag("tls", given.get("tls", parts.port == 443))
     verify = trust(given.get("verify", True), given.get("client_cert"), given.get("client_key"))
     interval = given.get("retry_interval")

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from headwater import config
+from headwater import config, plugins
 from headwater.deliver.datahub.opening import as_environment_says
 from headwater.deliver.datahub.options import Fixes, Options, make
 from headwater.deliver.datahub.transport import DataHubTransport
@@ -58,6 +58,8 @@ def delivery(table: Mapping[str, Any]) -> Delivery:
         raise ConfigError(
             f"deliver.datahub.to: {to!r} does not begin with datahub+: write datahub+rest://gms:8080"
         )
+    if to is not None and (parts := plugins.split("deliver.datahub.to", str(to))).scheme == "datahub+rest":
+        plugins.require_host(parts, "datahub+rest://host:8080")
     if isinstance(every, bool) or not isinstance(every, int | float) or every <= 0:
         raise ConfigError(f"deliver.datahub.every: {every!r} is no number of seconds")
     options = as_environment_says(dict(given.pop("options", {}) or {}))
