@@ -21,7 +21,7 @@ from headwater.cli._group import group
 from headwater.cli._progress import counting
 from headwater.cli._table import counted
 from headwater.deliver.datahub import Converter, Options, Proposal, Refused, make
-from headwater.deliver.datahub.comparing import Change, compare
+from headwater.deliver.datahub.comparing import Change, compare, content
 from headwater.deliver.datahub.opening import ONLY, family_of
 from headwater.deliver.datahub.settings import Delivery, delivering
 from headwater.deliver.datahub.wire import for_file
@@ -302,7 +302,15 @@ def _read(path: Path) -> list[Proposal]:
         raise ConfigError(f"{path}: cannot be read: {fault.strerror or fault}") from None
     except msgspec.DecodeError as fault:
         raise ConfigError(f"{path}: holds no array of proposals: {fault}") from None
-    return [row for row in rows if "entityUrn" in row and "aspectName" in row]
+    proposals = [(at, row) for at, row in enumerate(rows, 1) if "entityUrn" in row and "aspectName" in row]
+    for at, row in proposals:
+        try:
+            content(row)
+        except ConfigError as fault:
+            raise ConfigError(f"{path}: proposal {at}: {fault}") from None
+        if not isinstance(row["entityUrn"], str) or not isinstance(row["aspectName"], str):
+            raise ConfigError(f"{path}: proposal {at}: entityUrn or aspectName is no text")
+    return [row for _, row in proposals]
 
 
 def _plain(change: Change) -> dict[str, Any]:

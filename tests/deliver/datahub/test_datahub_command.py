@@ -164,3 +164,18 @@ def test_diff_tells_what_would_change(file: Path, tmp_path: Path) -> None:
 def test_diff_against_something_else_is_refused(file: Path) -> None:
     with pytest.raises(ConfigError, match="no array of proposals"):
         raise headwater("diff", file, "--against", file).exception
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"aspect": "x"}, {"aspect": {"value": "{"}}, {"aspect": {"value": {"x": 1}}}, {"entityUrn": None}],
+    ids=str,
+)
+def test_diff_against_a_malformed_proposal_says_which(file: Path, tmp_path: Path, wrong: Any) -> None:
+    old = tmp_path / "old.json"
+    fine = {"entityUrn": "urn:li:tag:x", "aspectName": "status", "aspect": {"json": {"timestampMillis": []}}}
+    old.write_text(json.dumps([{"proposedSnapshot": {}}, fine, {**fine, **wrong}]))
+    with pytest.raises(ConfigError, match=r"old\.json: proposal 3: "):
+        raise headwater("diff", file, "--against", old).exception
+    old.write_text(json.dumps([fine]))
+    assert headwater("diff", file, "--against", old).exit_code == 0

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headwater.deliver.datahub.proposing import Proposal
+from headwater.errors import ConfigError
 
-Key = tuple[str, str, Any]
+Key = tuple[str, str, str | None]
 
 
 class Change(NamedTuple):
@@ -27,7 +28,7 @@ def compare(before: Iterable[Proposal], after: Iterable[Proposal]) -> list[Chang
     """What would change; of an aspect that is told more than once, the last counts."""
     old, new = _by_key(before), _by_key(after)
     out = []
-    for key in sorted({*old, *new}, key=lambda each: (each[0], each[1], str(each[2]))):
+    for key in sorted({*old, *new}, key=lambda each: (each[0], each[1], each[2] or "")):
         if key not in old:
             out.append(Change("added", key[0], key[1]))
         elif key not in new:
@@ -40,12 +41,28 @@ def compare(before: Iterable[Proposal], after: Iterable[Proposal]) -> list[Chang
 def _by_key(proposals: Iterable[Proposal]) -> dict[Key, Any]:
     out: dict[Key, Any] = {}
     for each in proposals:
-        aspect = each.get("aspect") or {}
-        # the older form: a text that holds JSON
-        told = aspect["json"] if "json" in aspect else msgspec.json.decode(aspect.get("value") or "null")
+        told = content(each)
         when = told.get("timestampMillis") if isinstance(told, dict) else None
-        out[(each["entityUrn"], each["aspectName"], when)] = told
+        out[(each["entityUrn"], each["aspectName"], None if when is None else str(when))] = told
     return out
+
+
+def content(proposal: Proposal) -> Any:
+    """What an aspect holds, as JSON or, in the older form, as a text that holds JSON.
+
+    Raises:
+        ConfigError: neither is there.
+
+    """
+    aspect = proposal.get("aspect") or {}
+    if not isinstance(aspect, dict):
+        raise ConfigError("its aspect is no object")
+    if "json" in aspect:
+        return aspect["json"]
+    try:
+        return msgspec.json.decode(aspect.get("value") or "null")
+    except (msgspec.DecodeError, TypeError) as fault:
+        raise ConfigError(f"the value of its aspect is no text that holds JSON: {fault}") from None
 
 
 def _paths(old: Any, new: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
