@@ -110,6 +110,14 @@ def test_column_relations_and_schemas_that_differ_are_told() -> None:
     store.close()
 
 
+def test_a_difference_is_found_however_large_the_graph_around_a_node_is() -> None:
+    store = open_store("memory:")
+    ingest(store, [written(1, each, f"j{each:05}", ["hub"], [f"t{each}"]) for each in range(10_050)])
+    ingest(store, [written(5, 20_000, "j10049", ["hub"], ["other"])])
+    found = diff(store, micros(at(2)), micros(at(9)), node="db/hub")
+    assert found["nodes"] == {"added": ["dataset:db:other"], "removed": ["dataset:db:t10049"]}
+
+
 def test_a_difference_around_a_node_leaves_the_rest_out() -> None:
     store = open_store("memory:")
     ingest(store, [written(5, 1, "here", ["a"], ["b"]), written(5, 2, "there", ["c"], ["d"])])

@@ -60,10 +60,10 @@ def walk(
     jobs: Collection[int] = (),
     direction: Direction = "both",
     depth: int = 20,
-    limit: int = 10_000,
+    limit: int | None = 10_000,
     fan: int | None = None,
 ) -> Walk:
-    """Everything within `depth` dataset hops of the given nodes, at most `limit` nodes of it.
+    """Everything within `depth` dataset hops of the given nodes, at most `limit` nodes of it each way.
 
     From a hub at most `fan` nodes each way are followed. What is left out is counted where it was left out.
 
@@ -79,7 +79,7 @@ def walk(
 class _OneWay:
     """A walk in one direction: from a frontier of datasets to its jobs, from those to the next datasets."""
 
-    def __init__(self, source: Source, found: Walk, side: str, limit: int, fan: int | None) -> None:
+    def __init__(self, source: Source, found: Walk, side: str, limit: int | None, fan: int | None) -> None:
         self._source, self._found, self._side, self._limit, self._fan = source, found, side, limit, fan
         # upstream: who writes it, and what those read
         self._near, self._far = ("out", "in") if side == "up" else ("in", "out")
@@ -122,7 +122,8 @@ class _OneWay:
             near, far = (flow.dataset, flow.job) if kind == "dataset" else (flow.job, flow.dataset)
             if far not in seen and far not in fresh:
                 have = width.get(near, 0)
-                if (self._fan is not None and have >= self._fan) or self._seen >= self._limit:
+                full = self._limit is not None and self._seen >= self._limit
+                if full or (self._fan is not None and have >= self._fan):
                     self._leave(kind, near)
                     continue
                 width[near] = have + 1

@@ -65,7 +65,8 @@ def _around(reader: Reader, moments: list[Edges], text: str, depth: int) -> tupl
     jobs: set[int] = set()
     datasets: set[int] = set()
     for edges in moments:
-        found = walk(edges, datasets=datasets_at, jobs=jobs_at, depth=depth)
+        # the whole of it: a gate that did not look everywhere would be open
+        found = walk(edges, datasets=datasets_at, jobs=jobs_at, depth=depth, limit=None)
         jobs |= found.jobs.keys()
         datasets |= found.datasets.keys()
     return jobs, datasets
