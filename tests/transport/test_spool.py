@@ -692,6 +692,24 @@ def test_429_waits_as_long_as_it_is_asked_to(tmp_path: Path, server: Server) -> 
     assert 76 <= sum(waited) <= 78
 
 
+@pytest.mark.parametrize(("asked", "rest"), [(7200, 7200), (10**9, 86_400)])
+def test_a_wait_longer_than_a_drainer_lives_is_remembered(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, asked: int, rest: int
+) -> None:
+    server.answers.append(Answer(429, headers={"Retry-After": str(asked)}))
+    transport = filled(tmp_path, server)
+    assert drain(transport, patience=900.0).doing == "stopped"
+    now = clock.wall()
+    assert "left alone until 2" in in_words(report(transport.place))
+    for later, rests_still in ((61, True), (rest - 9, True), (rest + 1, False), (-90_000, False)):
+        monkeypatch.setattr(clock, "wall", lambda later=later: now + later)
+        assert rests(transport.place) is rests_still
+    monkeypatch.undo()
+    assert drain(transport).doing == "ended", "by hand it goes at once"
+    assert not rests(transport.place)
+    assert "left alone" not in in_words(report(transport.place))
+
+
 def test_a_failing_server_is_asked_ever_more_rarely_and_with_one_event(
     tmp_path: Path, server: Server
 ) -> None:

@@ -44,6 +44,7 @@ HEARTBEAT = 5.0  # seconds after which its state is written again, though nothin
 AFRESH = 30.0  # seconds after which a heartbeat that stopped means that the drainer did
 TRIES = 3  # of an event alone, before it is suspected
 RESTED = 60.0  # seconds that one which stopped for a fault is left alone
+LONGEST_REST = 86_400.0  # seconds for which a receiver may ask to be left alone
 
 
 class State(msgspec.Struct, frozen=True):
@@ -60,6 +61,8 @@ class State(msgspec.Struct, frozen=True):
     """The fault in a word."""
     failing_since: float | None = None
     """Seconds since 1970."""
+    rests_until: float | None = None
+    """Seconds since 1970: where the receiver asked for more patience than this drainer had."""
 
 
 class Stopped(Exception):
@@ -308,11 +311,13 @@ class Drainer:
     def _tell(self, doing: str | None = None, fault: HeadwaterError | None = None) -> None:
         """Write down what is done: at once where it changes, else now and then."""
         old = self.state
-        told: dict[str, Any] = {"fault": None, "cause": None, "failing_since": None}
+        told: dict[str, Any] = {"fault": None, "cause": None, "failing_since": None, "rests_until": None}
         if doing in ("waiting", "stopped") or (doing is None and old.doing == "waiting"):
             told = {"failing_since": old.failing_since or clock.wall()}
             if fault is not None:
                 told |= {"fault": str(fault), "cause": getattr(fault, "cause", "settings")}
+            if doing == "stopped" and (asked := getattr(fault, "retry_after", None)) is not None:
+                told["rests_until"] = clock.wall() + min(asked, LONGEST_REST)
         self.state = msgspec.structs.replace(old, doing=doing or old.doing, torn=self._backlog.torn, **told)
         if doing is None and abs(clock.wall() - self._written) < HEARTBEAT:
             return
@@ -373,9 +378,12 @@ def drained(place: Place) -> bool:
 
 
 def rests(place: Place) -> bool:
-    """Whether the last drainer stopped for a fault a short while ago: another would meet the same."""
+    """Whether the last drainer stopped for a fault a while ago, as long as the receiver asked for: another would meet the same."""
     told = state(place)
-    return told is not None and told.doing == "stopped" and _age(place) < RESTED
+    if told is None or told.doing != "stopped":
+        return False
+    longer = (told.rests_until or 0.0) - clock.wall()
+    return _age(place) < RESTED or 0.0 < longer <= LONGEST_REST  # more than that only by a clock set back
 
 
 def _age(place: Place) -> float:

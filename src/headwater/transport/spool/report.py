@@ -35,7 +35,6 @@ def _drainer(place: Place) -> dict[str, Any]:
     told = drainer.state(place)
     if told is None:
         return {"alive": False, "doing": "never started"}
-    since = told.failing_since
     return {
         "alive": drainer.drained(place),
         "doing": told.doing,
@@ -45,9 +44,15 @@ def _drainer(place: Place) -> dict[str, Any]:
         "torn": told.torn,
         "fault": told.fault,
         "cause": told.cause,
-        "failing_since": since
-        and datetime.fromtimestamp(since, timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "failing_since": _iso(told.failing_since),
+        "rests_until": _iso(told.rests_until),
     }
+
+
+def _iso(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def in_words(model: dict[str, Any]) -> str:
@@ -61,6 +66,8 @@ def in_words(model: dict[str, Any]) -> str:
         told.append(f"{buried['lost']:,} lost for want of room")
     died = not works["alive"] and works["doing"] in ("draining", "waiting")
     told.append(f"drainer {'died' if died else works['doing']}")
+    if works.get("rests_until"):
+        told.append(f"left alone until {works['rests_until']}, as it asks")
     if works.get("fault"):
         told.append(works["fault"].splitlines()[0])
     return f"{model['destination']} ({model['folder'].rpartition('/')[2]}): " + ", ".join(told)
