@@ -211,7 +211,7 @@ INSTANCES = [
     ({"connections": {"mysql://h": {"env": "dev"}}, "env": "qa"}, "mysql://h", "t", "mysql,t,DEV"),
     ({"connections": {"mysql://h": {"env": "dev"}}, "env": "qa"}, "mysql://x", "t", "mysql,t,QA"),
     ({"platforms": {"mysql": {"env": "UAT"}}}, "mysql://h", "t", "mysql,t,UAT"),
-    ({"platforms": {"mysql": {"env": "uat"}}}, "mysql://h", "t", "mysql,t"),
+    ({"platforms": {"mysql": {"env": "nowhere"}}, "env": "qa"}, "mysql://h", "t", "mysql,t,QA"),
     ({"env": "nowhere"}, "mysql://h", "t", "mysql,t"),
     ({"env": "sbx"}, "bigquery", "p.d.t", "bigquery,p.d.t,SBX"),
     ({"connections": {"mysql://h": {"platform_instance": "c"}}, "lower_case_urns": True}, "MYSQL://H", "T", "mysql,c.t"),
@@ -224,6 +224,13 @@ def test_instances_and_envs(
     given: dict[str, Any], namespace: str, name: str, expected: str, java: dict[str, Any]
 ) -> None:
     assert short(urn_of(namespace, name, **given, **java)) == expected
+
+
+def test_the_env_of_a_platform_may_be_in_lower_case() -> None:
+    given = {"platforms": {"mysql": {"env": "uat"}, "s3": {"env": "uat"}}}
+    assert short(urn_of("mysql://h", "t", **given)) == "mysql,t,UAT"
+    assert short(urn_of("s3://b", "t", **given)) == "s3,b/t,UAT"
+    assert short(urn_of("mysql://h", "t", **given, **JAVA)) == "mysql,t"
 
 
 def test_connections_are_known_by_the_symlink_of_a_table() -> None:

@@ -68,6 +68,7 @@ ROWS = [
     Row("symlink_platforms", [event(inputs=[dataset(GLUE, "table/db/t")])], inputs, ["glue,db.t"], [f"{GLUE},table/db/t"]),
     Row("keep_illegal_uris", [event(inputs=[dataset("s3://b", "a b")])], inputs, ["s3,b/a b"], []),
     Row("path_spec_instances", [event(inputs=[dataset("s3://b", "t/p")])], inputs, ["s3,b/t,DEV"], ["s3,b/t"], SPEC),
+    Row("lower_case_envs", [event(inputs=[dataset("mysql://h", "t")])], inputs, ["mysql,t,DEV"], ["mysql,t"], {"platforms": {"mysql": {"env": "dev"}}}),
     Row("path_aliases", [event(inputs=[dataset("s3://b", "t/p")])], inputs, ["s3,b/t"], ["s3,b/t/p"], ALIAS),
     Row(
         "parent_instances", [event(run_facets={"parent": {"run": {"runId": PARENT}}})],

@@ -138,8 +138,9 @@ class Datasets:
         instance, env = options.dataset_platform_instance, options.fabric
         if of is not None and of.platform_instance is not None:
             instance = of.platform_instance
-        if of is not None and of.env in FABRICS:
-            env = of.env or env
+        said = (of.env if of is not None else None) or ""
+        said = said.upper() if self._fixes.lower_case_envs else said
+        env = said if said in FABRICS else env
         if connection is not None:
             instance = connection.platform_instance if connection.platform_instance is not None else instance
             named = (connection.env or "").upper()

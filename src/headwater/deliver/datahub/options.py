@@ -50,6 +50,8 @@ class Fixes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Datasets whose names are no URI (spaces, quotes) are kept."""
     path_spec_instances: bool = True
     """A path spec's env, the instance of all datasets and `connections` hold for files, too: also by bucket."""
+    lower_case_envs: bool = True
+    """The env of a platform holds in lower case, too, as every other env does."""
     path_aliases: bool = True
     """`platforms.<platform>.aliases` are followed."""
     parent_instances: bool = True
