@@ -249,6 +249,30 @@ def overwrite_partitions(spark: Any, d: str, at: At) -> Steps:
     }
 
 
+@on("iceberg", inputs="{src}", outputs={"out/audited": {"id": "{src}:id", "operation": ""}})
+def metadata_tables(spark: Any, d: str, at: At) -> Steps:
+    """What a table says of itself is not what is in it."""
+    yield None
+    src = spark.table("had.shop.src")
+    said = spark.table("had.shop.src.snapshots").select("operation")
+    src.select("id").crossJoin(said).write.parquet(f"{d}/out/audited")
+    spark.table("had.shop.src.files").select("file_path").rdd.count()
+    spark.read.format("iceberg").load(f"{d}/had/shop/src#history").collect()
+    yield None
+    yield {
+        "names": {"src": _lies(spark, "had.shop.src")},
+        "read_version": {"{src}": _snapshot(spark, "had.shop.src")},
+    }
+
+
+@on("iceberg", inputs="{src}", outputs={"out/changed": {"id": "{src}:id", "_change_type": ""}})
+def changes(spark: Any, d: str, at: At) -> Steps:
+    yield None
+    spark.sql("SELECT id, _change_type FROM had.shop.src.changes").write.parquet(f"{d}/out/changed")
+    yield None
+    yield {"names": {"src": _lies(spark, "had.shop.src")}}
+
+
 @on("iceberg", inputs="{src}", outputs={"{out}": {"id": "{src}:id"}})
 def stream(spark: Any, d: str, at: At) -> Steps:
     spark.sql("CREATE TABLE had.shop.streamed (id BIGINT) USING iceberg")

@@ -695,6 +695,19 @@ def test_what_becomes_of_a_table_that_is_saved_to(command: str, mode: str, chang
     assert (out["facets"].get("lifecycleStateChange") or {}).get("lifecycleStateChange") == change
 
 
+def test_what_tells_how_a_row_changed_is_no_column_of_the_table() -> None:
+    read = {
+        "n": "DataSourceV2Relation",
+        "table": {"t": "v2", "class": "SparkChangelogTable", "name": "ice.db.t.changes", "location": "/in/t", "properties": {}},
+        "catalog": {"t": "catalog", "name": "ice", "class": "org.apache.iceberg.spark.SparkCatalog"},
+        "identifier": {"t": "ident", "id": ["db", "t", "changes"]},
+        "o": [[1, "id", "bigint"], [2, "_change_type", "string"]],
+    }  # fmt: skip
+    end = ran([read, write("/out", 0, (1, "id"), (2, "_change_type"))])
+    assert [each["name"] for each in end["inputs"][0]["facets"]["schema"]["fields"]] == ["id"]
+    assert _fields(end["outputs"][0]) == {"id": {"id"}}
+
+
 # --- not right yet: each of these must fail until it is
 
 

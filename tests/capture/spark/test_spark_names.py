@@ -160,6 +160,41 @@ def test_an_empty_iceberg_table_has_no_version() -> None:
     assert found.version is None
 
 
+def test_what_iceberg_says_of_a_table_is_no_dataset() -> None:
+    node = v2("ice", "db", "t", "snapshots", location="s3://lake/t", metadata=1)
+    assert names.leaf(Naming(iceberg("ice", type="hadoop")), node) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("ident", "told"),
+    [
+        (("db", "t"), {"name": "ice.db.t"}),
+        (("db", "t", "branch_x"), {"name": "ice.db.t"}),
+        (("db", "t", "tag_x"), {"name": "ice.db.t"}),
+        (("db", "t", "changes"), {"name": "ice.db.t.changes", "class": "SparkChangelogTable"}),
+    ],
+)
+def test_what_is_asked_of_an_iceberg_table_is_not_its_name(ident: Any, told: dict[str, str]) -> None:
+    conf = iceberg("ice", type="rest", uri="https://cat.example.org")
+    (found,) = names.leaf(Naming(conf), v2("ice", *ident, location="s3://lake/x", **told))[0]
+    assert named([found]) == [("s3://lake", "x")]
+    assert [each[:2] for each in found.symlinks] == [("https://cat.example.org", "db.t")]
+
+
+def test_a_table_called_as_its_branch_would_be_keeps_its_name() -> None:
+    conf = iceberg("ice", type="rest", uri="https://cat.example.org")
+    node = v2("ice", "t", "t", location="s3://lake/x", name="ice.t.t")
+    assert [each[:2] for each in names.leaf(Naming(conf), node)[0][0].symlinks] == [
+        ("https://cat.example.org", "t.t")
+    ]
+
+
+def test_an_iceberg_table_at_a_path_has_no_name_in_a_catalog() -> None:
+    node = v2("default_iceberg", "/wh/db", "t", location="/wh/db/t", name="/wh/db/t", version="7")
+    (found,) = names.leaf(Naming(), node)[0]
+    assert (named([found]), found.symlinks, found.version) == ([("file", "/wh/db/t")], (), "7")
+
+
 def test_a_table_with_levels_and_dots() -> None:
     conf = iceberg("ice", type="rest", uri="https://cat.example.org")
     (found,) = names.leaf(Naming(conf), v2("ice", "a", "b", "t", location="s3://lake/x"))[0]

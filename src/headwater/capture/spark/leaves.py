@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from headwater.capture.spark.deps import FILTER, IDENTITY, NONE, OPEN, TRANSFORMATION, Deps, Source, union
-from headwater.capture.spark.names import Named, Node, jdbc_table, leaf, read_of, under_rdd
+from headwater.capture.spark.names import CHANGES, Named, Node, jdbc_table, leaf, read_of, under_rdd
 from headwater.capture.spark.relation import Attributes, Ground, Rel, attributes
 from headwater.capture.spark.sqltext import parse
+
+_OF_A_CHANGE = frozenset({"_change_type", "_change_ordinal", "_commit_snapshot_id"})
 
 
 def leaf_rel(ground: Ground, n: Node) -> Rel:
@@ -20,7 +22,11 @@ def leaf_rel(ground: Ground, n: Node) -> Rel:
         found, query = leaf(ground.naming, n)
     if query is not None:
         return _query(ground, n, outs, query)
-    shown = [each for each in listed if len(each) == 3]  # hidden metadata columns are nobody's source
+    table = n.get("table")
+    changes = isinstance(table, dict) and table.get("class") == CHANGES
+    shown = [  # hidden metadata columns, and what tells how a row was changed, are nobody's source
+        each for each in listed if len(each) == 3 and not (changes and each[1] in _OF_A_CHANGE)
+    ]
     env = {
         each[0]: {ground.sources.of(f.identity, each[1]): IDENTITY | OPEN for f in found} for each in shown
     }

@@ -18,6 +18,8 @@ from headwater.naming.catalogs import CatalogKind
 Node = dict[str, Any]
 NOWHERE = frozenset({"NoopTable$", "ConsoleTable$", "MemorySink", "ForeachWriterTable"})
 """Sinks that keep nothing."""
+CHANGES = "SparkChangelogTable"
+"""Iceberg's t.changes: the rows of t as they came and went, with columns of its own that tell how."""
 SKIP = ("/_delta_log", "/metadata/", "/_spark_metadata")
 V2_RELATIONS = frozenset(
     {
@@ -249,6 +251,8 @@ def v2(naming: Naming, node: Node) -> list[Named]:
         described = node["scan"]
     if not isinstance(described, dict) or described.get("class") in NOWHERE:
         return []
+    if described.get("metadata"):  # Iceberg's t.snapshots: what is said of the table, not what is in it
+        return []
     if described.get("paths"):
         return [path(naming.above(each)) for each in described["paths"]]
     properties = described.get("properties") or {}
@@ -263,18 +267,13 @@ def v2(naming: Naming, node: Node) -> list[Named]:
     provider = str(
         properties.get("provider") or ("iceberg" if "current-snapshot-id" in properties else "")
     ).lower()
+    storage = ("", provider) if provider else None
+    if ident and where and "/" in ident["id"][0]:  # Iceberg's table at a path: that is all its name
+        return [replace(path(where), kind="TABLE", version=version, storage=storage)]
     if ident:
-        made = naming.catalog(str(catalog.get("name") or ""), ident["id"], where, provider=provider)
-        return [
-            Named(
-                made.identity,
-                made.symlinks,
-                made.kind,
-                version,
-                made.catalog,
-                ("", provider) if provider else None,
-            )
-        ]
+        within = str(catalog.get("name") or "")
+        made = naming.catalog(within, _of_table(described, within, ident["id"]), where, provider=provider)
+        return [Named(made.identity, made.symlinks, made.kind, version, made.catalog, storage)]
     if where:
         return [path(where)]
     if described.get("class") == "PythonTable":  # a data source written in Python
@@ -282,6 +281,15 @@ def v2(naming: Naming, node: Node) -> list[Named]:
     return [
         Named(Identity(str(catalog.get("name") or described.get("class", "v2")), str(described.get("name"))))
     ]
+
+
+def _of_table(described: Node, catalog: str, levels: list[str]) -> list[str]:
+    """The name of a table without what is asked of it: Iceberg's t.branch_x, t.tag_x, t.changes are of t."""
+    whole = ".".join([catalog, *levels[:-1]])
+    above = described.get("class") == CHANGES or (
+        described.get("class") == "SparkTable" and described.get("name") == whole
+    )
+    return levels[:-1] if above and len(levels) > 1 else levels
 
 
 def leaf(naming: Naming, node: Node) -> tuple[list[Named], str | None]:

@@ -815,12 +815,19 @@ public class Probe extends SparkListener {
     if (t.getClass().getName().endsWith("RowLevelOperationTable")) { v2(out, (Table) call(t, "table"), depth); return; } // a wrapper without properties
     out.append("{\"t\":\"v2\",\"class\":").append(name(t)).append(",\"name\":");
     try { out.append(quote(t.name())); } catch (Throwable x) { out.append("null"); }
+    if (aboutItself(call(t, "table"))) { out.append(",\"metadata\":1}"); return; } // where it lies, the rows of the table lie
     Object v = call(t, "paths"); // file tables
     if (v != null) { out.append(",\"paths\":"); value(out, v, depth); }
     v = call(t, "path"); // Delta
     if (v instanceof Path) {
       out.append(",\"location\":").append(quote(v.toString()));
       if (deltas != null && t.getClass().getName().indexOf("delta") >= 0) deltas.add(v.toString());
+    }
+    if (t.getClass().getName().endsWith("SparkChangelogTable")) { // Iceberg's changes of a table
+      v = field(t, "table");
+      if (v == null) v = field(t, "icebergTable");
+      v = call(v, "location");
+      if (v instanceof String) out.append(",\"location\":").append(quote((String) v));
     }
     v = call(t, "snapshotId"); // Iceberg: a version that was asked for, else the newest
     if (v == null) v = call(call(call(t, "table"), "currentSnapshot"), "snapshotId");
@@ -833,6 +840,13 @@ public class Probe extends SparkListener {
     if (v instanceof Map) { out.append(",\"options\":"); map(out, (Map) v, depth); }
     try { out.append(",\"properties\":"); map(out, t.properties(), depth); } catch (Throwable x) { out.append("{}"); }
     out.append("}");
+  }
+
+  /** Whether a table of Iceberg is one of its metadata tables, as t.snapshots: it has the place of t, but not its rows. */
+  private static boolean aboutItself(Object table) {
+    Class c = table == null ? null : table.getClass();
+    while (c != null && !c.getName().endsWith("MetadataTable")) c = c.getSuperclass();
+    return c != null;
   }
 
   // ------------------------------------------------------------------ RDDs: the files at the bottom of the dependencies
@@ -880,7 +894,8 @@ public class Probe extends SparkListener {
       Object inner = call(r.partitions()[0], "inputPartitions");
       if (inner instanceof scala.collection.Seq && !((scala.collection.Seq) inner).isEmpty()) {
         Object part = ((scala.collection.Seq) inner).head();
-        Object where = call(call(part, "table"), "location");
+        Object table = call(part, "table");
+        Object where = aboutItself(table) ? null : call(table, "location");
         if (where instanceof String) paths.add(where);
         Object text = field(part, "expectedSchemaString");
         if (text instanceof String) columns = (String) text;
