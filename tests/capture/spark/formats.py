@@ -414,6 +414,35 @@ def delta_stream(spark: Any, d: str, at: At) -> Steps:
     yield {}
 
 
+@on(
+    "delta",
+    inputs="by/path",
+    outputs={"warehouse/copied": {"id": "by/path:id", "amount": "by/path:amount"}},
+    changes={"warehouse/copied": "CREATE"},
+    links={"warehouse/copied": "file:{root}/warehouse|default.copied"},
+)
+def clone(spark: Any, d: str, at: At) -> Steps:
+    yield None
+    spark.sql(f"CREATE TABLE copied SHALLOW CLONE delta.`{d}/by/path` VERSION AS OF 0")
+    yield None
+    assert spark.table("copied").count() == 5
+    yield {"version": {"warehouse/copied": _delta(spark, "copied")}, "read_version": {"by/path": "0"}}
+
+
+@on(
+    "delta", outputs={"warehouse/copied": {"id": "", "amount": ""}}, changes={"warehouse/copied": "OVERWRITE"}
+)
+def restore(spark: Any, d: str, at: At) -> Steps:
+    spark.sql("DELETE FROM copied")
+    spark.sql("ALTER TABLE copied ADD COLUMN note STRING")
+    yield None
+    spark.sql("RESTORE TABLE copied TO VERSION AS OF 0")
+    yield None
+    assert spark.table("copied").columns == ["id", "amount"]
+    assert spark.table("copied").count() == 5
+    yield {"version": {"warehouse/copied": _delta(spark, "copied")}}
+
+
 # --- Kafka
 
 

@@ -708,6 +708,74 @@ def test_what_tells_how_a_row_changed_is_no_column_of_the_table() -> None:
     assert _fields(end["outputs"][0]) == {"id": {"id"}}
 
 
+CLONED = {
+    "t": "table",
+    "ident": {"t": "ident", "id": ["default", "b"]},
+    "location": "file:/wh/b%20b",
+    "type": "MANAGED",
+    "provider": "delta",
+    "schema": [["id", "bigint"], ["v", "string"]],
+}
+
+
+def _clone(**more: Any) -> list[dict[str, Any]]:
+    source = {"t": "clone", "location": "file:/in/a", "table": None, "version": "7"}
+    return [
+        {"n": "CloneTableCommand", "sourceTable": source, "o": []},
+        {"n": "CreateDeltaTableCommand", "table": CLONED, "query": {"#": 0}, "o": [[1, "source_table_size", "bigint"]], **more},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "change"),
+    [
+        ({"mode": "ErrorIfExists"}, "CREATE"),
+        ({"mode": "ErrorIfExists", "tableByPath": True}, "CREATE"),
+        ({"mode": "Overwrite"}, "CREATE"),
+        ({"mode": "Overwrite", "existingTableOpt": CLONED}, "OVERWRITE"),
+    ],
+)
+def test_a_clone_of_a_delta_table_has_all_its_columns(more: dict[str, Any], change: str) -> None:
+    end = ran(_clone(**more))
+    (read,), (out,) = end["inputs"], end["outputs"]
+    assert (read["name"], read["facets"]["version"]["datasetVersion"]) == ("/in/a", "7")
+    assert out["name"] == "/wh/b b"
+    assert ("symlinks" in out["facets"]) is not more.get("tableByPath", False)
+    assert out["facets"]["lifecycleStateChange"]["lifecycleStateChange"] == change
+    assert _fields(out) == {"id": {"id"}, "v": {"v"}}
+    assert "headwater_unknown" not in end["run"]["facets"]
+
+
+def test_a_clone_that_finds_its_table_there_does_nothing() -> None:
+    told = {
+        "kind": "start",
+        "id": 1,
+        "time": 1,
+        "root": 1,
+        "plan": _clone(mode="Ignore", existingTableOpt=CLONED),
+    }
+    assert [each["job"]["name"] for each in replay([told, {"kind": "end", "id": 1, "time": 2}], state())] == [
+        "programs"
+    ] * 2
+
+
+@pytest.mark.parametrize("told", [CLONED, None], ids=["by name", "by path"])
+def test_a_table_that_is_restored_is_written(told: dict[str, Any] | None) -> None:
+    table = {"t": "v2", "class": "DeltaTableV2", "name": "b", "location": "/wh/b b", "properties": {}}
+    restore = {
+        "n": "RestoreTableCommand",
+        "sourceTable": table,
+        "table": told,
+        "schema": CLONED["schema"],
+        "o": [[1, "n", "bigint"]],
+    }
+    end = ran([restore])
+    (out,) = end["outputs"]
+    assert (end["inputs"], out["name"]) == ([], "/wh/b b")
+    assert out["facets"]["lifecycleStateChange"]["lifecycleStateChange"] == "OVERWRITE"
+    assert [each["name"] for each in out["facets"]["schema"]["fields"]] == ["id", "v"]
+
+
 # --- not right yet: each of these must fail until it is
 
 

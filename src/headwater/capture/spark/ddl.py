@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from headwater.capture.spark import names
 from headwater.capture.spark.columns import Plan
-from headwater.capture.spark.deps import NONE
+from headwater.capture.spark.deps import IDENTITY, NONE, OPEN
 from headwater.capture.spark.names import Named, Node
+from headwater.capture.spark.relation import refs
 from headwater.capture.spark.writes import Effect, Output
 
 Tables = dict[str, Node]
@@ -65,6 +67,10 @@ def statement(plan: Plan, before: Tables, after: Tables) -> Effect | None:
     n = plan.nodes[-1]
     if n["n"] == "LoadDataCommand":
         return _load(plan, n, before, after)
+    if n["n"] == "CreateDeltaTableCommand":
+        return _clone(plan, n)
+    if n["n"] == "RestoreTableCommand":
+        return _restore(plan, n)
     change = change_of(n["n"])
     if change is None:
         return None
@@ -151,3 +157,33 @@ def _load(plan: Plan, n: Node, before: Tables, after: Tables) -> Effect:
     change = "OVERWRITE" if n.get("isOverwrite") is True else None
     columns: list[Any] = [(name, kind, NONE) for name, kind in _schema(target)]
     return Effect(n["n"], {source.identity: []}, [Output(named, columns, change=change)])
+
+
+def _clone(plan: Plan, n: Node) -> Effect | None:
+    """CLONE of Delta: a table that takes over all columns of another, as that is or was."""
+    into, at = n.get("table"), refs(n.get("query"))
+    source = plan.nodes[at[0]].get("sourceTable") if at else None
+    if not isinstance(into, dict) or not isinstance(source, dict) or source.get("t") != "clone":
+        return None
+    if n.get("mode") == "Ignore" and n.get("existingTableOpt"):  # IF NOT EXISTS, and it does
+        return Effect(n["n"])
+    told = source.get("table")
+    found = names.table(plan.naming, told)[0] if told else names.path(source["location"])
+    plan.ground.note([replace(found, version=source.get("version"))])
+    by_path = n.get("tableByPath") is True
+    target = names.path(into["location"], encoded=True) if by_path else names.table(plan.naming, into)[0]
+    schema = _schema(into)
+    of = plan.ground.sources.of
+    columns: list[Any] = [(name, kind, {of(found.identity, name): IDENTITY | OPEN}) for name, kind in schema]
+    change = "OVERWRITE" if n.get("existingTableOpt") else "CREATE"
+    return Effect(n["n"], {found.identity: schema}, [Output(target, columns, change=change)])
+
+
+def _restore(plan: Plan, n: Node) -> Effect | None:
+    """RESTORE of Delta: a table that becomes again what it was, from files of its own."""
+    told, known = n.get("sourceTable"), n.get("table")
+    if not isinstance(told, dict):
+        return None
+    named = names.table(plan.naming, known) if known else names.v2(plan.naming, {"table": told})
+    columns: list[Any] = [(name, kind, NONE) for name, kind in _schema(n)]
+    return Effect(n["n"], {}, [Output(each, columns, change="OVERWRITE") for each in named])

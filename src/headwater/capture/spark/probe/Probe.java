@@ -525,6 +525,13 @@ public class Probe extends SparkListener {
       String why = why(p, name);
       if (why != null) out.append(",\"text\":").append(quote(why));
     }
+    if ("\"CloneTableCommand\"".equals(name) && call(p, "targetPath") != null) deltas.add(String.valueOf(call(p, "targetPath")));
+    if ("\"RestoreTableCommand\"".equals(name)) { // the table as it is to be again
+      out.append(",\"table\":");
+      value(out, call(call(p, "sourceTable"), "catalogTable"), 0);
+      out.append(",\"schema\":");
+      value(out, call(call(p, "sourceTable"), "schema"), 0);
+    }
     if ("\"ResolvedIdentifier\"".equals(name)) {
       String where = place(p);
       if (where != null) out.append(",\"location\":").append(quote(where));
@@ -713,6 +720,15 @@ public class Probe extends SparkListener {
     }
     else if (o instanceof Path || o instanceof java.net.URI || o instanceof JoinType || o instanceof Enum) out.append(quote(o.toString()));
     else if (o instanceof org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat) value(out, ((org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat) o).locationUri(), depth);
+    else if (o.getClass().getName().indexOf(".delta.commands.Clone") >= 0 && call(o, "dataPath") instanceof Path) { // what CLONE takes over
+      out.append("{\"t\":\"clone\",\"location\":").append(quote(clean(String.valueOf(call(o, "dataPath")))));
+      out.append(",\"table\":");
+      value(out, call(o, "catalogTable"), depth + 1);
+      Object snapshot = call(o, "snapshot");
+      Object version = snapshot instanceof scala.Option && ((scala.Option) snapshot).isDefined() ? call(((scala.Option) snapshot).get(), "version") : null;
+      if (version != null) out.append(",\"version\":").append(quote(String.valueOf(version)));
+      out.append("}");
+    }
     else out.append(quote(o.getClass().getName()));
   }
 
