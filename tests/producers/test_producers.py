@@ -18,7 +18,7 @@ from uuid import NAMESPACE_URL, uuid5
 import httpx
 import pytest
 
-from headwater.naming import from_catalog, from_jdbc, from_path
+from headwater.naming import Dataset, from_catalog, from_jdbc, from_path
 from serving import serving
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -119,16 +119,18 @@ def test_every_rule_that_a_page_shows_is_one_that_was_tried() -> None:
         for each in pages.glob("*.md")
     }
     assert {name: len(rules) for name, rules in found.items()} == {
-        "dbt": 1, "trino": 2, "great-expectations": 1, "flink": 0,
+        "dbt": 2, "trino": 2, "great-expectations": 1, "flink": 0,
     }  # fmt: skip
     shown = [json.loads(rule) for rules in found.values() for rule in rules]
-    assert sorted(shown, key=str) == sorted((ON_SPARK, ON_POSTGRES, ON_THE_LAKE, UNNAMED_TO_NAMED), key=str)
+    tried = (ON_SPARK, ON_SNOWFLAKE, ON_POSTGRES, ON_THE_LAKE, UNNAMED_TO_NAMED)
+    assert sorted(shown, key=str) == sorted(tried, key=str)
 
 
 ON_SPARK = {
     "namespace": "spark://localhost:10000", "name": "{db}.{table}",
     "to_namespace": "hive://metastore:9083", "to_name": "{db}.{table}",
 }  # fmt: skip
+ON_SNOWFLAKE = {"namespace": "snowflake://{account}", "name": "{table*}", "to_name": "{table*:upper}"}
 ON_POSTGRES = {
     "namespace": TRINO, "name": "pg.{schema}.{table}",
     "to_namespace": WAREHOUSE, "to_name": "shop.{schema}.{table}",
@@ -282,6 +284,18 @@ def test_dbt_on_spark_meets_spark_by_one_rule(server: Asked, shared: Path) -> No
         tuple(part.replace("wh/demo_schema.db/", "demo_schema.") for part in each)
         for each in server.columns(made, direction="up")
     }
+
+
+def test_dbt_on_snowflake_meets_others_by_one_rule(server: Asked) -> None:
+    """dbt names databases and schemas as a profile writes them; Snowflake itself, and who reads it, has capitals."""
+    profile = Dataset("snowflake://org-acc", "shop.marts.revenue")
+    server.take(of_spark("model", [], [profile], "2026-11-17T01:00:00Z"))
+    table = from_jdbc("jdbc:snowflake://Org-Acc.snowflakecomputing.com/?db=shop&schema=marts", "revenue")
+    server.take(of_spark("report", [table], [], "2026-11-17T02:00:00Z"))
+    made = "dataset:snowflake://org-acc:SHOP.MARTS.REVENUE"
+    assert server.edges(made, depth=5) == {(made, "job:spark:report")}
+    server.alias(**ON_SNOWFLAKE)
+    assert server.edges(made, depth=5) == {("job:spark:model", made), (made, "job:spark:report")}
 
 
 # --- Flink
