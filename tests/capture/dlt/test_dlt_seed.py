@@ -223,9 +223,11 @@ def test_4_the_reason_of_a_failed_job_is_told_however_long_its_chain_of_tracebac
 
     dlt.pipeline("post", destination=mailer, pipelines_dir=str(tmp_path)).run([{"id": 1}], table_name="users")
     facets = told.end()["run"]["facets"]
-    assert facets["errorMessage"]["message"].endswith("Exception: the address is unknown")
-    assert facets["dlt_error"]["errors"][0]["message"].endswith("Exception: the address is unknown")
-    assert "ValueError" in facets["errorMessage"]["stackTrace"]
+    assert facets["errorMessage"]["message"].endswith(" the address is unknown")
+    assert facets["dlt_error"]["errors"][0]["message"].endswith("the address is unknown")
+    if VERSION >= (1, 30):  # before, dlt told the last words alone
+        assert facets["dlt_error"]["errors"][0]["message"].endswith("Exception: the address is unknown")
+        assert "ValueError" in facets["errorMessage"]["stackTrace"]
 
 
 def test_5_a_run_that_loads_nothing_claims_no_output(told: Told, duck: Any) -> None:
