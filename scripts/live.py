@@ -145,7 +145,12 @@ def wait_for_end(run: str, grace: float) -> Iterator[str]:
 
 def started_by(run: str) -> Iterator[tuple[int, str]]:
     """The processes that have its mark."""
-    wanted = f"{MARK}={run}".encode()
+    return carrying(f"{MARK}={run}")
+
+
+def carrying(setting: str) -> Iterator[tuple[int, str]]:
+    """The processes, with their commands, that have NAME=VALUE in their environment."""
+    wanted = setting.encode()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if wanted in (folder / "environ").read_bytes().split(b"\0"):

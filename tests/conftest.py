@@ -14,9 +14,12 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 import class_archive
+import live
 import live_jars  # here, and not where it is used: it finds its cache in the home that is there before a test has its own
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,6 +35,10 @@ SCALE = float(os.environ.get("HEADWATER_SCALE") or 0.05)
 LIVE = os.environ.get("HEADWATER_LIVE") in ("1", "more")
 MORE = os.environ.get("HEADWATER_LIVE") == "more"
 REQUIRE_LIVE = os.environ.get("HEADWATER_REQUIRE_LIVE") == "1"
+
+TESTED_BY = f"TESTED_BY={uuid4().hex}"
+"""In the environment of whatever this process starts, and what that starts."""
+os.environ.update([TESTED_BY.split("=")])
 
 os.environ.setdefault("JDK_JAVA_OPTIONS", class_archive.options())
 
@@ -64,6 +71,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("live"):  # not a keyword: a directory of that name is one too
             item.add_marker(skip)
+
+
+def pytest_sessionfinish() -> None:
+    """End the drainers of hosts that ended: it is theirs to outlive them, and where nobody listens by a quarter of an hour."""
+    for pid, command in live.carrying(TESTED_BY):
+        if "headwater.transport.spool.detached" in command:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
 
 
 def _scaled(item: pytest.Item) -> bool:

@@ -9,6 +9,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from uuid import uuid4
+
+import live
 
 SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "live.py"
 MAKEFILE = """
@@ -66,23 +69,47 @@ def test_live(): ...
 @given(strategies.integers())
 def test_property(number): ...
 """)
-    here = Path(__file__).parent
     found = {}
-    for live in ("1", "more"):
-        command = [sys.executable, "-m", "pytest", "-p", "conftest", "-q", "--collect-only", str(tmp_path)]
-        command += ["-c", str(here.parent / "pyproject.toml"), "-o", "addopts=", "--rootdir", str(tmp_path)]
-        listed = subprocess.run(
-            command,
-            env={**os.environ, "HEADWATER_LIVE": live, "PYTHONPATH": os.pathsep.join([str(here), *sys.path])},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
-            cwd=tmp_path,
-        )
-        found[live] = set(re.findall(r"::(test_\w+)", listed.stdout))
+    for each in ("1", "more"):
+        listed = outcome_of(tmp_path, "--collect-only", HEADWATER_LIVE=each)
+        found[each] = set(re.findall(r"::(test_\w+)", listed))
     assert found["more"] == {"test_repeats", "test_repeats_by_a_fixture", "test_live", "test_property"}
     assert found["1"] == {*found["more"], "test_as_before"}
+
+
+def test_a_drainer_that_waits_for_its_server_ends_with_the_tests(tmp_path: Path) -> None:
+    (tmp_path / "test_host.py").write_text("""
+import time
+import conftest
+import live
+from headwater.emitter import Emitter
+
+def test_host(tmp_path):
+    event = {"eventTime": "2026-01-31T12:00:00Z", "run": {"runId": "r"}, "job": {"namespace": "n", "name": "j"}}
+    Emitter(f"spool://{tmp_path}?to=http://127.0.0.1:9").emit(event)
+    until = time.monotonic() + 30
+    while not any("spool.detached" in command for _, command in live.carrying(conftest.TESTED_BY)):
+        assert time.monotonic() < until
+""")
+    run = uuid4().hex
+    assert "1 passed" in outcome_of(tmp_path, **{live.MARK: run})
+    assert list(live.wait_for_end(run, 30)) == []
+
+
+def outcome_of(folder: Path, *options: str, **environment: str) -> str:
+    """What pytest says of the tests in a folder, under the rules of this one."""
+    here = Path(__file__).parent
+    command = [sys.executable, "-m", "pytest", "-p", "conftest", "-q", *options, str(folder)]
+    command += ["-c", str(here.parent / "pyproject.toml"), "-o", "addopts=", "--rootdir", str(folder)]
+    return subprocess.run(
+        command,
+        env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join([str(here), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        cwd=folder,
+    ).stdout
 
 
 def test_what_is_left_running_is_a_failure(tmp_path: Path) -> None:
