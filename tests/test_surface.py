@@ -71,7 +71,7 @@ COMMANDS = {
     "headwater store backup": "FILE --store --json",
     "headwater store export": "--format --to --store --json",
     "headwater store import": "FILES --marquez --since --store --json",
-    "headwater incidents": "",
+    "headwater incidents": f"--status --kind --since --days --limit {ASK}",
     "headwater incidents list": f"--status --kind --since --days --limit {ASK}",
     "headwater incidents show": f"NUMBER {ASK}",
     "headwater incidents ack": f"NUMBER --note {ASK}",

@@ -83,6 +83,19 @@ def test_from_the_list_to_a_decision(ask: Run) -> None:
     assert all(each["by"] for each in told["history"]), "who said it is kept"
 
 
+def test_without_a_command_they_are_listed_and_where_to_ask_may_be_said_first(url: str, run: Run) -> None:
+    listed = run("incidents", "--store", url, "--json")
+    assert listed.json["total"] == 1
+    assert run("incidents", "--store", url, "--json", "list").json == listed.json
+    number = listed.json["incidents"][0]["id"]
+    assert run("incidents", "--store", url, "--json", "show", number).json["id"] == number
+    for command in (["--days", "3", "mute", number, "--reason", "x", "--store", url],
+                    ["--url", "http://localhost:1", "watch", "db/*", "--measure", "volume", "--store", url]):  # fmt: skip
+        refused = run("incidents", *command)
+        assert (refused.code, command[0] in refused.err) == (2, True), refused.err
+    assert run("incidents", "--store", url, "--json").json == listed.json, "a list changes nothing"
+
+
 def test_wrong_use_says_what_to_do(ask: Run) -> None:
     missing = ask("incidents", "show", "5")
     assert (missing.code, missing.out) == (3, "")

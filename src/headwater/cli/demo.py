@@ -136,7 +136,7 @@ def _stay(address: str, pages: list[str], *, browser: bool) -> None:
         typer.echo(
             f"\nServing at {address} (Ctrl-C stops it). Look at it in a browser:\n{listed}"
             "In another terminal:\n"
-            f"  headwater incidents list --url {address}\n"
+            f"  headwater incidents --url {address}\n"
             f"  OPENLINEAGE_URL={address} python your_job.py"
         )
         if browser and _has_display():

@@ -17,11 +17,11 @@ from headwater.cli._ask import (
     print_json,
     tell,
 )
-from headwater.cli._group import group
+from headwater.cli._group import group, pass_on
 from headwater.cli._table import print_table
 from headwater.errors import ConfigError
 
-app = group("See what is wrong, and decide about it.")
+app = group("See what is wrong, and decide about it.", invoke_without_command=True, no_args_is_help=False)
 
 Number = Annotated[int, typer.Argument(metavar="ID", min=0, help="The incident's id, as `list` shows it.")]
 NoteOption = Annotated[str, typer.Option("--note", help="A note for others.")]
@@ -31,11 +31,24 @@ _KINDS = ("test", "run", "schema", "volume", "freshness")
 
 def register(parent: typer.Typer) -> None:
     """Add the commands."""
-    parent.add_typer(app, name="incidents")
+    parent.add_typer(app, name="incidents", help=HELP)
 
 
+HELP = """
+List what is wrong, the newest failure first; the commands below tell of one incident, and decide about it.
+
+\b
+Examples:
+  headwater incidents
+  headwater incidents --status all --days 30 --json
+  headwater incidents show 408434191459434
+"""
+
+
+@app.callback(invoke_without_command=True)
 @app.command("list")
 def run_list(
+    context: typer.Context,
     status: Annotated[str, typer.Option(metavar="STATUS", help=f"One of {', '.join(_STATUSES)}.")] = "active",
     kind: Annotated[
         str | None, typer.Option(metavar="KIND", help="test, run, schema, volume or freshness.")
@@ -56,6 +69,9 @@ def run_list(
       headwater incidents list
       headwater incidents list --status all --days 30 --json
     """
+    if context.invoked_subcommand is not None:
+        pass_on(context)
+        return
     if status not in _STATUSES:
         raise ConfigError(f"--status is {status!r}, not one of {', '.join(_STATUSES)}")
     if kind is not None and kind not in _KINDS:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from headwater.cli._ask import JsonOption, StoreOption, UrlOption, asking, print_json
-from headwater.cli._group import group
+from headwater.cli._group import group, pass_on
 from headwater.cli._paper import paper
 from headwater.cli._table import print_table
 from headwater.cli._tree import grow
@@ -56,7 +56,7 @@ def run_list(
 ) -> None:
     """List runs."""
     if context.invoked_subcommand is not None:
-        _pass_on(context, {"store": store, "url": url, "as_json": as_json or None})
+        pass_on(context)
         return
     with asking(store, url) as source:
         found = source.runs(
@@ -79,18 +79,6 @@ def run_list(
             for each in found
         ),
     )
-
-
-def _pass_on(context: typer.Context, said: dict[str, Any]) -> None:
-    """Options before the command's name are the command's own, where it has them."""
-    for name in context.params.keys() - said.keys():
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise ConfigError(
-                f"--{name} narrows the list: `runs {context.invoked_subcommand}` has no such option"
-            )
-    given = {name: value for name, value in said.items() if value is not None}
-    context.default_map = {str(context.invoked_subcommand): given}
 
 
 @app.command("show")
