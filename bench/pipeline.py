@@ -121,8 +121,9 @@ def measure(name: str, source: str, folder: str) -> list[Figures]:
         found: list[Figures] = json.loads(out.read().splitlines()[-1])
     counted = sum(each["cpu"] for each in found)
     charged += found[-1]["disowned"]
-    # what is outside of the measurement: importing, and, of Spark, its end
-    assert counted <= charged + 0.5, (
+    # what is outside of the measurement: importing, and, of Spark, its end; in which its Python workers may outlive their
+    # parent, which ignores them, or not, and the kernel charges them only if they do
+    assert counted <= charged + found[-1]["living"] + 0.5, (
         f"{name}: counted {counted:.1f} CPU-s, but the kernel charged {charged:.1f}"
     )
     assert counted >= 0.8 * charged - 5, (

@@ -81,8 +81,11 @@ class Account:
             self.spent()
             time.sleep(1)
 
-    def spent(self) -> tuple[float, float]:
-        """CPU seconds since each began, and how many of them the kernel hands to nobody."""
+    def spent(self) -> tuple[float, float, float]:
+        """CPU seconds since each began; how many of them the kernel hands to nobody, of those that have ended and of those that live.
+
+        Those that live may yet outlive the parent that ignores them, and then are somebody's.
+        """
         with self._lock:
             seen = tree(os.getpid())
             while (
@@ -91,15 +94,16 @@ class Account:
                 seen = again
             parents = {each.parent for each in seen.values()}
             ignoring = {parent for parent in parents if _disowns(parent)}
-            known = 0
+            known = living = 0
             for key, each in seen.items():
                 if each.parent in ignoring:
                     self._disowned[key] = each.own
                     known += each.ended
+                    living += each.own
                 else:
                     known += each.own + each.ended
             disowned = sum(self._disowned.values())
-            return (known + disowned) / TICKS, disowned / TICKS
+            return (known + disowned) / TICKS, (disowned - living) / TICKS, living / TICKS
 
 
 def held() -> int:
@@ -132,11 +136,11 @@ class Watch:
             self._peak = max(self._peak, held())
 
     def stop(self) -> dict[str, float]:
-        """Wall and CPU seconds, the peak of memory; and the CPU so far that the kernel hands to nobody."""
+        """Wall and CPU seconds, the peak of memory; and the CPU so far that the kernel hands to nobody, or may not."""
         assert Watch.account is not None
         wall = time.perf_counter() - self._began
-        cpu, disowned = Watch.account.spent()
+        cpu, disowned, living = Watch.account.spent()
         self._done.set()
         self._thread.join()
         peak = max(self._peak, held()) / (1 << 20)
-        return {"wall": wall, "cpu": cpu - self._cpu, "mb": peak, "disowned": disowned}
+        return {"wall": wall, "cpu": cpu - self._cpu, "mb": peak, "disowned": disowned, "living": living}
