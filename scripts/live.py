@@ -23,6 +23,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from marked import carrying
+
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "LIVE_RUN"
 """In the environment of everything that a run starts, so that it is known by it."""
@@ -146,18 +148,6 @@ def wait_for_end(run: str, grace: float) -> Iterator[str]:
 def started_by(run: str) -> Iterator[tuple[int, str]]:
     """The processes that have its mark."""
     return carrying(f"{MARK}={run}")
-
-
-def carrying(setting: str) -> Iterator[tuple[int, str]]:
-    """The processes, with their commands, that have NAME=VALUE in their environment."""
-    wanted = setting.encode()
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                command = (folder / "cmdline").read_bytes().replace(bytes(1), b" ").decode()
-                yield int(folder.name), command[:200]
-        except OSError:
-            continue  # it has ended meanwhile
 
 
 def minutes(seconds: float) -> str:

@@ -19,8 +19,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import class_archive
-import live
 import live_jars  # here, and not where it is used: it finds its cache in the home that is there before a test has its own
+import marked
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_sessionfinish() -> None:
     """End the drainers of hosts that ended: it is theirs to outlive them, and where nobody listens by a quarter of an hour."""
-    for pid, command in live.carrying(TESTED_BY):
+    for pid, command in marked.carrying(TESTED_BY):
         if "headwater.transport.spool.detached" in command:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from uuid import uuid4
 
-import live
+import marked
 
 SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "live.py"
 MAKEFILE = """
@@ -81,19 +81,22 @@ def test_a_drainer_that_waits_for_its_server_ends_with_the_tests(tmp_path: Path)
     (tmp_path / "test_host.py").write_text("""
 import time
 import conftest
-import live
+import marked
 from headwater.emitter import Emitter
 
 def test_host(tmp_path):
     event = {"eventTime": "2026-01-31T12:00:00Z", "run": {"runId": "r"}, "job": {"namespace": "n", "name": "j"}}
     Emitter(f"spool://{tmp_path}?to=http://127.0.0.1:9").emit(event)
     until = time.monotonic() + 30
-    while not any("spool.detached" in command for _, command in live.carrying(conftest.TESTED_BY)):
+    while not any("spool.detached" in command for _, command in marked.carrying(conftest.TESTED_BY)):
         assert time.monotonic() < until
 """)
     run = uuid4().hex
-    assert "1 passed" in outcome_of(tmp_path, **{live.MARK: run})
-    assert list(live.wait_for_end(run, 30)) == []
+    assert "1 passed" in outcome_of(tmp_path, STARTED_IN=run)
+    until = time.monotonic() + 30
+    while left := list(marked.carrying(f"STARTED_IN={run}")):
+        assert time.monotonic() < until, left
+        time.sleep(0.1)
 
 
 def outcome_of(folder: Path, *options: str, **environment: str) -> str:
